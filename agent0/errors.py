@@ -36,7 +36,7 @@ _OBEYED = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 """Controls, format characters (direction marks, joiners), halves of pairs, private ones, separators of lines."""
 
 
-class Kind(Enum):
+class ErrorKind(Enum):
     """The kind of an error: slug for metrics and APIs, exit code of the CLI, whether a retry can help, status of an
     HTTP response."""
 
@@ -61,7 +61,7 @@ class Agent0Error(Exception):
     two are sentences; a mend may end with a command, and stays as it is.
     """
 
-    kind = Kind.OPERATION
+    kind = ErrorKind.OPERATION
 
     def __init__(self, what: str, why: str = "", fix: str = "") -> None:
         what, why, fix = (clean_text(bare_url(text)) for text in (what, why, fix))
@@ -72,7 +72,7 @@ class Agent0Error(Exception):
 class ConfigError(Agent0Error):
     """Settings, flags or ids that a user gave are wrong; the CLI exits with 2."""
 
-    kind = Kind.CONFIG
+    kind = ErrorKind.CONFIG
 
 
 class UnknownPriceError(ConfigError):
@@ -86,7 +86,7 @@ class RewardError(ConfigError):
 class NotFoundError(Agent0Error):
     """A run, task, event or artifact does not exist; the CLI exits with 1."""
 
-    kind = Kind.NOT_FOUND
+    kind = ErrorKind.NOT_FOUND
 
 
 class OperationError(Agent0Error):
@@ -108,26 +108,26 @@ class UsageError(OperationError):
 class GateError(Agent0Error):
     """A check that was requested does not hold; the CLI exits with 3."""
 
-    kind = Kind.GATE
+    kind = ErrorKind.GATE
 
 
 class RunFailedError(Agent0Error):
     """A run gave up too much, or had nothing to train on; the CLI exits with 6."""
 
-    kind = Kind.RUN_FAILED
+    kind = ErrorKind.RUN_FAILED
 
 
 class AuthError(Agent0Error):
     """Credentials are missing, or the server refused them; the CLI exits with 4."""
 
-    kind = Kind.AUTH
+    kind = ErrorKind.AUTH
 
 
 class DependencyError(Agent0Error):
     """A server, model, sandbox or disk is unavailable. The reaction waits for it: no delivery is used up,
     nothing is lost."""
 
-    kind = Kind.DEPENDENCY
+    kind = ErrorKind.DEPENDENCY
 
     def __init__(self, dependency: str, why: str = "", fix: str = "") -> None:
         self.dependency = bare_url(dependency)
@@ -174,13 +174,13 @@ class BudgetExhaustedError(DependencyError):
 class RequirementsError(Agent0Error):
     """A run needs what this machine lacks, and has not begun; the CLI exits with 5."""
 
-    kind = Kind.DEPENDENCY
+    kind = ErrorKind.DEPENDENCY
 
 
 class LogError(Agent0Error):
     """The log refuses an operation, differs from its provisioned form, or was altered."""
 
-    kind = Kind.LOG
+    kind = ErrorKind.LOG
 
 
 class EarlierLogError(LogError):
@@ -197,7 +197,7 @@ class EarlierLogError(LogError):
 class TransientError(Agent0Error):
     """The operation failed for a reason that may pass; it is retried and uses up a delivery."""
 
-    kind = Kind.TRANSIENT
+    kind = ErrorKind.TRANSIENT
 
 
 def sentence(text: str) -> str:

@@ -22,7 +22,7 @@ from agent0.events.values import Task
 from agent0.infra.embeddings.benchmark_index import BenchmarkRows
 from agent0.infra.embeddings.embedders import MiniLM, Ngram
 from agent0.settings import CurriculumConfig
-from agent0.tasks.decontamination import Index
+from agent0.tasks.decontamination import ReferenceIndex
 from agent0.tasks.families import families
 
 EMBEDDERS = {"minilm": MiniLM, "ngram": Ngram}
@@ -55,7 +55,7 @@ async def measure(folder: Path, cache: Path, embedder: MiniLM | Ngram, each: int
         await rows.facts(plan, embedder)
         print(f"index, {what}: {time.perf_counter() - start:.1f} s")
     tracemalloc.start()
-    index = Index(rows.references, np.zeros((0, 1), dtype=np.float32), plan.overlap_ngram)
+    index = ReferenceIndex(rows.references, np.zeros((0, 1), dtype=np.float32), plan.overlap_ngram)
     print(f"phrases in memory: {tracemalloc.get_traced_memory()[0] / 1e6:.1f} MB")
     tracemalloc.stop()
     for name, tasks in {"own tasks": own_tasks(each), "known": [asked(text) for text in known]}.items():

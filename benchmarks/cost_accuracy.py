@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from agent0.routing.strategies import Rules, strategies
-from agent0.routing.walk import Recorded, walk_all
+from agent0.routing.walk import RecordedQuestion, walk_all
 
 HOME, CLOUD = "tiny", "cloud"
 ROUNDS = 1000
@@ -22,7 +22,7 @@ class Seed:
     """The tasks of one seed, ``names[i]`` identifying ``tasks[i]``, and the threshold that was fitted on others."""
 
     names: Sequence[str]
-    tasks: Sequence[Recorded]
+    tasks: Sequence[RecordedQuestion]
     threshold: float
 
     @property
@@ -55,7 +55,7 @@ class Standing:
     lost: Estimate
 
 
-def is_right(task: Recorded, model: str) -> bool:
+def is_right(task: RecordedQuestion, model: str) -> bool:
     """Whether ``model`` answered ``task`` right."""
     return task.answers[model].key == "True"
 

@@ -24,8 +24,8 @@ from typing import Any
 import faiss
 import numpy as np
 
-from agent0.infra.embeddings.vector_index import Index, Vectors
-from agent0.infra.embeddings.worker import Encoder
+from agent0.infra.embeddings.vector_index import VectorIndex, Vectors
+from agent0.infra.embeddings.worker import EmbeddingEncoder
 from agent0.tasks.families import families
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -51,7 +51,7 @@ def embedded(count: int, asked: int, cache: Path | None) -> tuple[Vectors, Vecto
         if len(held) >= count + asked:
             return held[:count], held[count : count + asked]
     texts = list(dict.fromkeys(questions(2 * (count + asked), 7)))[: count + asked]
-    vectors = np.asarray(Encoder().embed(texts), np.float32)
+    vectors = np.asarray(EmbeddingEncoder().embed(texts), np.float32)
     if cache:
         np.save(cache, vectors)
     return vectors[:count], vectors[count:]
@@ -73,9 +73,9 @@ def exact(queries: Vectors, archive: list[Vectors], size: int) -> Vectors:
     return best
 
 
-def built(size: int, archive: list[Vectors]) -> tuple[Index, dict[str, Any]]:
+def built(size: int, archive: list[Vectors]) -> tuple[VectorIndex, dict[str, Any]]:
     """An index of the first ``size`` vectors, and what it cost; memory is this process's, smaller indexes included."""
-    index, begun = Index(archive[0].shape[1]), time.process_time()
+    index, begun = VectorIndex(archive[0].shape[1]), time.process_time()
     for part in archive:
         if size > index.size:
             index.add(part[: size - index.size])
@@ -83,7 +83,7 @@ def built(size: int, archive: list[Vectors]) -> tuple[Index, dict[str, Any]]:
     return index, {"vectors": size, "build_cpu_s": time.process_time() - begun, "peak_gib": peak}
 
 
-def asked_once(index: Index, query: Vectors) -> tuple[float, float]:
+def asked_once(index: VectorIndex, query: Vectors) -> tuple[float, float]:
     """(microseconds, what was found)."""
     begun = time.perf_counter()
     found = index.nearest(query)

@@ -27,10 +27,10 @@ from agent0.config.loading import load
 from agent0.events.base import sha256
 from agent0.events.benchmarks import ItemScored
 from agent0.report.charts.plots import as_file
-from agent0.rollout.confidence.calibration import Candidate, Item, fitted
+from agent0.rollout.confidence.calibration import CalibrationItem, Candidate, fitted
 from agent0.routing.confidence import TOKENS
 from agent0.routing.strategies import Answer, Option, Rules, strategies
-from agent0.routing.walk import Recorded, walk_all
+from agent0.routing.walk import RecordedQuestion, walk_all
 from agent0.stats.calibrators import ece
 from benchmarks.cost_accuracy import (
     CLOUD,
@@ -112,7 +112,7 @@ def follower_is_right(item: ItemScored, seed: int) -> bool:
 Cloud = Callable[[ItemScored, int], bool]
 
 
-def questions(items: list[ItemScored], candidate: Candidate, seed: int, cloud: Cloud) -> list[Recorded]:
+def questions(items: list[ItemScored], candidate: Candidate, seed: int, cloud: Cloud) -> list[RecordedQuestion]:
     """The tasks as recorded questions: keys say whether an answer is right."""
     out = []
     for one in items:
@@ -121,11 +121,11 @@ def questions(items: list[ItemScored], candidate: Candidate, seed: int, cloud: C
         here = Answer(HOME, str(bool(one.correct)), sure, 0)
         away = Answer(CLOUD, str(cloud(one, seed)), None, cost)
         draw = int(sha256(one.item)[:8], 16) / 2**32
-        out.append(Recorded((Option(HOME, 0), Option(CLOUD, cost, RIGHT)), {HOME: here, CLOUD: away}, draw))
+        out.append(RecordedQuestion((Option(HOME, 0), Option(CLOUD, cost, RIGHT)), {HOME: here, CLOUD: away}, draw))
     return out
 
 
-def best_threshold(tasks: list[Recorded]) -> float:
+def best_threshold(tasks: list[RecordedQuestion]) -> float:
     """The lowest threshold that loses no accuracy against the cloud alone on ``tasks``; 1.01 asks the cloud always."""
     wanted = sum(is_right(one, CLOUD) for one in tasks)
     decide, grid = strategies()["threshold"].decide, [*(n / 100 for n in range(101)), 1.01]
@@ -137,7 +137,7 @@ def calibrated(
 ) -> Calibrated:
     """Fit confidence and threshold on one half of ``items``; ``live``: by the features that its tokens give alone."""
     fitting, test = ([one for one in items if one.benchmark == split] for split in ("validation", "test"))
-    known = [Item(one.signals, bool(one.correct)) for one in fitting if one.answer is not None]
+    known = [CalibrationItem(one.signals, bool(one.correct)) for one in fitting if one.answer is not None]
     candidate = next(one for one in fitted(known) if not live or set(one.names) <= set(TOKENS))
     threshold = best_threshold(questions(fitting, candidate, seed, cloud))
     said = [(candidate.apply(one.signals), bool(one.correct)) for one in test if candidate.fits(one.signals)]

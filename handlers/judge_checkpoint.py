@@ -7,7 +7,7 @@ from agent0.events.checkpoints import CheckpointEvaluated, CheckpointPromoted, C
 from agent0.handlers import on
 from agent0.run.lifecycle import RunState
 from agent0.state.rules import chosen
-from agent0.state.run_state import Score
+from agent0.state.run_state import ValidationScore
 
 
 @on(CheckpointEvaluated, ReactionDropped, in_flight=1)
@@ -21,7 +21,7 @@ async def judge_checkpoint(event: CheckpointEvaluated | ReactionDropped, run: Ru
     if isinstance(event, CheckpointEvaluated):
         if event.checkpoint != candidate.id:
             return []
-        score = score if event.benchmark else Score(event.accuracy, event.outcomes, event.confidences)
+        score = score if event.benchmark else ValidationScore(event.accuracy, event.outcomes, event.confidences)
     if score is None:
         return []
     judge = chosen("promotion", JUDGES, run.rules)

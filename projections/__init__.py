@@ -2,14 +2,14 @@
 
 from agent0.projections.base import TABLES, Row, Table, projection, select
 from agent0.projections.projector import Position, Projector, StoppedError, position
-from agent0.projections.views import Difference, Rebuilt, Views, build, verify
+from agent0.projections.views import Rebuilt, RowDifference, Views, build, verify
 
 __all__ = [
-    "Difference",
     "Position",
     "Projector",
     "Rebuilt",
     "Row",
+    "RowDifference",
     "StoppedError",
     "Table",
     "Views",

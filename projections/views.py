@@ -32,7 +32,7 @@ ReadUntil = Callable[[int, int], AsyncIterator[list[Stored]]]
 
 
 @dataclass(frozen=True)
-class Difference:
+class RowDifference:
     """The first place where two databases differ; ``left`` or ``right`` None: the row is missing there."""
 
     table: str
@@ -122,7 +122,7 @@ class Views:
                 f"The live tables differ from the log: {difference}.", "(live against rebuilt)", REBUILD
             )
 
-    async def _compared(self, path: Path, read: ReadUntil) -> Difference | None:
+    async def _compared(self, path: Path, read: ReadUntil) -> RowDifference | None:
         with closing(self._connect(self.live.resolve())) as live:
             live.execute("BEGIN")
             until = position(live).seq
@@ -211,17 +211,17 @@ def digests(db: sqlite3.Connection, tables: dict[str, Table]) -> dict[str, str]:
     return by_table
 
 
-def verify(left: sqlite3.Connection, right: sqlite3.Connection, tables: dict[str, Table]) -> Difference | None:
+def verify(left: sqlite3.Connection, right: sqlite3.Connection, tables: dict[str, Table]) -> RowDifference | None:
     """The first difference of two databases, by table, key and column; None where all digests agree."""
     ours, theirs = digests(left, tables), digests(right, tables)
     for name, table in tables.items():
         if ours[name] != theirs[name]:
             return _first_difference(left, right, table)
     here, there = position(left), position(right)
-    return None if here == there else Difference("position", (), "seq", here.seq, there.seq)
+    return None if here == there else RowDifference("position", (), "seq", here.seq, there.seq)
 
 
-def _first_difference(left: sqlite3.Connection, right: sqlite3.Connection, table: Table) -> Difference | None:
+def _first_difference(left: sqlite3.Connection, right: sqlite3.Connection, table: Table) -> RowDifference | None:
     names = _names(table)
     keys = [names.index(part) for part in table.key]
     for first, other in zip_longest(_dump(left, table), _dump(right, table)):
@@ -231,9 +231,9 @@ def _first_difference(left: sqlite3.Connection, right: sqlite3.Connection, table
         if first is None or other is None or at != to:
             ours = at is not None and (to is None or at < to)
             key = (at if ours else to) or ()
-            return Difference(table.name, key, "(row)", "present" if ours else None, None if ours else "present")
+            return RowDifference(table.name, key, "(row)", "present" if ours else None, None if ours else "present")
         column = next(n for n, (a, b) in enumerate(zip(first, other, strict=True)) if a != b)
-        return Difference(table.name, at or (), names[column], first[column], other[column])
+        return RowDifference(table.name, at or (), names[column], first[column], other[column])
     return None
 
 

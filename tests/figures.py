@@ -12,7 +12,7 @@ from agent0.events.checkpoints import CheckpointEvaluated, StudentExamined
 from agent0.events.tasks import ResultVerified
 from agent0.events.values import Artifact
 from agent0.experiments import ablation_results, compare_runs, verdict_diff
-from agent0.experiments.ablation_results import Outcome
+from agent0.experiments.ablation_results import RunOutcome
 from agent0.provenance.hash_chain import Chain, Seal, compare_seals, localise
 from agent0.state.run_state import BASE
 from tests.play import EPOCH
@@ -45,7 +45,7 @@ def scored(rng: Draw, checkpoint: str, iteration: int, share: float, **more: Any
     return CheckpointEvaluated(**facts, iteration=iteration, outcomes=outcomes, outcomes_within=within)
 
 
-def outcomes(seeds: int) -> list[Outcome]:
+def outcomes(seeds: int) -> list[RunOutcome]:
     """Three variants, of which the third is still the base."""
     found = []
     for seed in range(seeds):
@@ -61,7 +61,7 @@ def outcomes(seeds: int) -> list[Outcome]:
             ]
             run = f"g-{arm}-{seed}"
             cost = {name: value + seed for name, value in COST.items()}
-            found.append(Outcome(arm, seed, run, student, 2, tuple(scores), cost))
+            found.append(RunOutcome(arm, seed, run, student, 2, tuple(scores), cost))
     return found
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.config.loading import load
-from agent0.errors import Kind
+from agent0.errors import ErrorKind
 from agent0.events.base import Recorded
 from agent0.infra.log.nats_server import Server
 from tests.patience import PATIENCE_S
@@ -84,7 +84,9 @@ class Crew:
         """As a container engine would: what could not start because the log was away is started again."""
         for kind, process in list(self.running.items()):
             if process.poll() is not None:
-                assert process.returncode == Kind.DEPENDENCY.exit_code, f"{kind} ended by itself: {self.said(kind)}"
+                assert process.returncode == ErrorKind.DEPENDENCY.exit_code, (
+                    f"{kind} ended by itself: {self.said(kind)}"
+                )
                 self.start(kind)
 
     def kill(self, kind: str) -> None:

@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.evaluation.failure_modes import Outcome, error_class, failure_modes
+from agent0.evaluation.failure_modes import ItemOutcome, error_class, failure_modes
 from agent0.rollout.solution_diversity import expected_patterns, signature, variety
 from agent0.rollout.tool_patterns import ANSWER, START, Call, Trace, tool_shares, transitions, used, with_and_without
 from agent0.stats.claims import Scored, claims, step_by_step
 
 outcomes = st.builds(
-    Outcome,
+    ItemOutcome,
     st.sampled_from([True, False, None]),
     st.fixed_dictionaries({"domain": st.sampled_from("abc"), "error": st.sampled_from(["", "x", "y"])}),
 )
 
 
 @given(st.lists(outcomes, max_size=40))
-def test_modes_of_a_dimension_add_up_to_all_failures(held: list[Outcome]) -> None:
+def test_modes_of_a_dimension_add_up_to_all_failures(held: list[ItemOutcome]) -> None:
     failed = sum(one.correct is not True for one in held)
     modes = failure_modes(held)
     assert [mode.gain for mode in modes] == sorted((mode.gain for mode in modes), reverse=True)

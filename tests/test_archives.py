@@ -13,7 +13,7 @@ from agent0.events.tasks import TaskAccepted
 from agent0.events.values import Task
 from agent0.infra.embeddings import vector_index
 from agent0.infra.embeddings.embedders import Ngram
-from agent0.infra.embeddings.vector_index import EXACT, Index
+from agent0.infra.embeddings.vector_index import EXACT, VectorIndex
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState
 from agent0.tasks.novelty_archive import KEPT, RunArchives, archive_of
@@ -146,7 +146,7 @@ def large(monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
 
 
 def test_beyond_the_scan_most_of_the_nearest_are_still_found(large: np.ndarray) -> None:
-    index = Index(64)
+    index = VectorIndex(64)
     index.add(large)
     queries = unit(200, 2)
     best = (queries @ large.T).max(axis=1)
@@ -157,7 +157,7 @@ def test_beyond_the_scan_most_of_the_nearest_are_still_found(large: np.ndarray) 
 
 
 def test_what_is_found_does_not_depend_on_how_the_vectors_came_in(large: np.ndarray) -> None:
-    whole, parts, queries = Index(64), Index(64), unit(50, 3)
+    whole, parts, queries = VectorIndex(64), VectorIndex(64), unit(50, 3)
     whole.add(large)
     for start in range(0, len(large), 300):
         parts.add(large[start : start + 300])
@@ -167,7 +167,7 @@ def test_what_is_found_does_not_depend_on_how_the_vectors_came_in(large: np.ndar
 
 
 def test_few_vectors_are_scanned_exactly() -> None:
-    index, held, queries = Index(64), unit(EXACT - 1, 4), unit(20, 5)
+    index, held, queries = VectorIndex(64), unit(EXACT - 1, 4), unit(20, 5)
     assert index.nearest(queries[:2]) == [0.0, 0.0]
     index.add(held)
     found = index.nearest(queries)

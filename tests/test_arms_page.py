@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from agent0.experiments.ablation_results import (
     ONE_SEED,
-    Outcome,
+    RunOutcome,
     as_json,
     comparison_rows,
     cost_rows,
@@ -47,7 +47,7 @@ Right = Mapping[str, Sequence[int]]
 """By arm, seed by seed: how many of the tasks are solved at the end, the first so many."""
 
 
-def outcomes_of(right: Right, before: int = 10) -> list[Outcome]:
+def outcomes_of(right: Right, before: int = 10) -> list[RunOutcome]:
     return [
         replace(cell(arm, seed, marks(before), marks(n)), cost=FULL)
         for arm, solved in right.items()
@@ -59,7 +59,7 @@ def marks(solved: int) -> str:
     return "1" * solved + "0" * (TASKS - solved)
 
 
-def found_of(outcomes: Sequence[Outcome], arms: Sequence[str], failed: Sequence[str] = ()) -> dict[str, Any]:
+def found_of(outcomes: Sequence[RunOutcome], arms: Sequence[str], failed: Sequence[str] = ()) -> dict[str, Any]:
     whys = [{"cell": name, "why": f"No. (exit code 2; /somewhere/try/{name}/said.txt)"} for name in failed]
     return {
         "grid": "try", "question": "Which is best?", "command": ["agent0", "experiment", "ablation", "try.toml"],

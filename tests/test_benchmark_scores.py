@@ -21,7 +21,7 @@ from agent0.ports.models import Likely
 from agent0.settings import EvaluationConfig
 from agent0.stats.intervals import wilson
 from agent0.stats.paired_tests import agreeing, compare
-from agent0.verification.programs import Outcome, Problem
+from agent0.verification.programs import Problem, ProgramOutcome
 from tests.memory import TrustingSandbox
 
 
@@ -228,9 +228,9 @@ def test_the_rows_of_a_suite_stay_those_that_the_run_began_with() -> None:
 async def test_functions_are_judged_on_inputs_whose_result_is_known(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
 
-    async def checked(problem: Problem, reply: str, sandbox: object) -> Outcome:
+    async def checked(problem: Problem, reply: str, sandbox: object) -> ProgramOutcome:
         seen.append((problem, reply))
-        return Outcome(True, "passed", 3)
+        return ProgramOutcome(True, "passed", 3)
 
     monkeypatch.setattr(plus, "check", checked)
     data = json.dumps({"calls": ["a", "b"], "rule": rule, "atol": 0.5})

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from agent0.assembly.runtime.stamping import new_token
-from agent0.errors import BudgetExhaustedError, ConfigError, Kind, UnknownPriceError
+from agent0.errors import BudgetExhaustedError, ConfigError, ErrorKind, UnknownPriceError
 from agent0.events.alarms import AlarmResolved
 from agent0.events.base import TOKEN, decode, record
 from agent0.events.budgets import PREFIX, BudgetChanged
@@ -113,7 +113,7 @@ def test_a_cap_counts_what_is_under_way() -> None:
     held = reserved(balance_of(budgets.set_cap(EMPTY, 100)), "a", 60)
     with pytest.raises(BudgetExhaustedError) as refused:
         budgets.reserve(held, "b", 41, NOON)
-    assert refused.value.kind is Kind.DEPENDENCY
+    assert refused.value.kind is ErrorKind.DEPENDENCY
     assert "agent0 router budget set run r1" in refused.value.fix and "router.caps.run" in refused.value.fix
     assert budgets.refuse(held, "b", 41) is None  # it fits once the first is settled for less
     assert reserved(balance_of(budgets.settle(held, "a", 10)), "b", 90).free == 0

@@ -12,7 +12,7 @@ import pytest
 
 from agent0.cli.models.calibrate import command_line, trained
 from agent0.config.loading import load
-from agent0.evaluation.calibration_report import Found, judged, picture, to_event
+from agent0.evaluation.calibration_report import CalibrationReport, judged, picture, to_event
 from agent0.events.base import record
 from agent0.events.benchmarks import ItemScored
 from agent0.events.values import Artifact
@@ -45,7 +45,7 @@ def scored(n: int, seed: int) -> list[ItemScored]:
 
 
 @functools.cache
-def found(seed: int = 1, checkpoint: str = "base") -> Found:
+def found(seed: int = 1, checkpoint: str = "base") -> CalibrationReport:
     return judged(f"c-{seed}", "tiny", checkpoint, seed, scored(600 if seed == 1 else 100, seed))
 
 

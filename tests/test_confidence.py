@@ -14,7 +14,7 @@ from agent0.chat_format import format_call
 from agent0.events.values import ToolCall, ToolResult, ToolState, ToolUse, Usage
 from agent0.ports.models import Generation
 from agent0.rollout.attempt import AttemptResult
-from agent0.rollout.confidence.calibration import FEWEST, Candidate, Item, fitted, learnable, measured
+from agent0.rollout.confidence.calibration import FEWEST, CalibrationItem, Candidate, fitted, learnable, measured
 from agent0.rollout.confidence.signals import (
     MEANING,
     SELF_CRITIQUE,
@@ -205,7 +205,7 @@ def test_the_confidence_of_tokens_is_a_geometric_mean() -> None:
 
 @given(st.lists(st.booleans(), max_size=8))
 def test_two_of_either_outcome_can_be_learned_from(rights: list[bool]) -> None:
-    items = [Item({"answer": 0.5}, right) for right in rights]
+    items = [CalibrationItem({"answer": 0.5}, right) for right in rights]
     assert learnable(items) == (rights.count(True) >= 2 and rights.count(False) >= 2)
 
 
@@ -213,7 +213,7 @@ def test_a_signal_that_few_items_have_is_not_fused() -> None:
     rng = random.Random(2)
     for number, read in ((FEWEST - 1, {"answer", "sequence"}), (FEWEST, {"answer", "sequence", "calls_ok"})):
         held = [
-            Item(
+            CalibrationItem(
                 {"answer": rng.random(), "sequence": rng.random()} | ({"calls_ok": 1.0} if n < number else {}),
                 n % 3 > 0,
             )
@@ -226,7 +226,10 @@ def test_a_signal_that_few_items_have_is_not_fused() -> None:
 
 def test_further_samples_are_fused_beside_what_needs_none() -> None:
     rng = random.Random(3)
-    held = [Item({name: rng.random() for name in ("answer", "sequence", "agreement")}, n % 2 > 0) for n in range(30)]
+    held = [
+        CalibrationItem({name: rng.random() for name in ("answer", "sequence", "agreement")}, n % 2 > 0)
+        for n in range(30)
+    ]
     found = fitted(held)
     assert {one.names for one in found if one.method == "logistic"} == {
         ("sequence", "answer"), ("sequence", "answer", "agreement"),
@@ -238,8 +241,11 @@ def test_further_samples_are_fused_beside_what_needs_none() -> None:
 def test_a_candidate_is_measured_where_it_fits_before_and_after() -> None:
     """An identity map: what is after is what was before."""
     same = Candidate("answer", "platt", (1.0, 0.0), 10)
-    held = [Item({"answer": share}, right) for share, right in ((0.9, True), (0.8, False), (0.3, False), (0.2, True))]
-    found = measured(same, [*held, Item({"sequence": 0.1}, True)])
+    held = [
+        CalibrationItem({"answer": share}, right)
+        for share, right in ((0.9, True), (0.8, False), (0.3, False), (0.2, True))
+    ]
+    found = measured(same, [*held, CalibrationItem({"sequence": 0.1}, True)])
     assert (found.candidate, found.scored_on) == (same, 4)
     assert found.brier_before == pytest.approx((0.01 + 0.64 + 0.09 + 0.64) / 4) == pytest.approx(found.brier_after)
     assert found.ece_before == pytest.approx((0.1 + 0.8 + 0.3 + 0.8) / 4) == pytest.approx(found.ece_after)

@@ -31,7 +31,7 @@ from agent0.projections.indexes import contamination
 from agent0.run.lifecycle import evolve
 from agent0.settings import CurriculumConfig, EvaluationConfig, Settings
 from agent0.state.run_state import index_digest
-from agent0.tasks.decontamination import Index
+from agent0.tasks.decontamination import ReferenceIndex
 from tests.memory import MemoryArtifacts
 from tests.play import finished, play
 from tests.story import bodies
@@ -221,7 +221,7 @@ async def test_what_is_compared_with_is_told_whenever_it_changes(tmp_path: Path)
 def test_a_function_is_found_by_its_bare_question(tmp_path: Path) -> None:
     """Without our own words, tests, signature and examples; all rows, as they stand in the files."""
     references = [one for one in BenchmarkRows(ROWS, tmp_path).references if one.benchmark in ("mbpp", "humaneval")]
-    index = Index(references, np.zeros((0, 1), dtype=np.float32), 8)
+    index = ReferenceIndex(references, np.zeros((0, 1), dtype=np.float32), 8)
     prompts = [json.loads(line)["prompt"] for line in (ROWS / "mbpp_sanitized.jsonl").read_text().splitlines()]
     docs = [json.loads(line)["prompt"] for line in (ROWS / "humaneval.jsonl").read_text().splitlines()]
     bare = [re.split("\"\"\"|'''", text)[-2].split(">>>")[0] for text in docs]
@@ -233,7 +233,7 @@ def test_a_function_is_found_by_its_bare_question(tmp_path: Path) -> None:
 def test_real_items_are_found_and_our_own_tasks_pass(tmp_path: Path) -> None:
     """Without embeddings, which know no exact words."""
     references = BenchmarkRows(ROWS, tmp_path).references
-    index = Index(references, np.zeros((0, 1), dtype=np.float32), 8)
+    index = ReferenceIndex(references, np.zeros((0, 1), dtype=np.float32), 8)
     rng = random.Random(1)
     drawn = rng.sample(references, 150)
     inside = [bool(index.overlap(asked(f"Tell me. {one.stems[-1]} Thanks."), [0.0], 0.95)) for one in drawn]

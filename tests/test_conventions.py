@@ -11,7 +11,7 @@ import torch
 
 from agent0.events.values import Trajectory
 from agent0.settings import RecipeConfig
-from agent0.training.objectives import Rows, objectives
+from agent0.training.objectives import MinibatchRows, objectives
 from agent0.training.objectives.adpo import ambiguity_scale
 from agent0.training.scored_trajectory import ScoredTrajectory
 
@@ -93,7 +93,7 @@ def batch() -> dict[str, Array]:
 def loss_of(name: str, x: dict[str, Array], high: float = 0.3) -> tuple[float, Array]:
     """Of the step, as the engine divides it, and its slope by token."""
     new, count = torch.tensor(x["new"], requires_grad=True), len(x["new"])
-    rows = Rows(
+    rows = MinibatchRows(
         new, torch.tensor(x["old"]), torch.tensor(x["mask"]).int(), torch.tensor(x["advantage"]),
         torch.ones(count, dtype=torch.float64), torch.full((count,), high, dtype=torch.float64),
     )  # fmt: skip

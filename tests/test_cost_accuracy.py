@@ -8,18 +8,18 @@ import pytest
 
 from agent0.report.charts.plots import as_file
 from agent0.routing.strategies import Answer, Option, Rules, strategies
-from agent0.routing.walk import Recorded
+from agent0.routing.walk import RecordedQuestion
 from benchmarks.cost_accuracy import CLOUD, HOME, Seed, Workload, alone, best_at_each_cost, oracle, outcomes
 from benchmarks.cost_accuracy_picture import Curve, picture
 from benchmarks.router import PLANS, best_threshold, stands
 
 
-def task(rng: random.Random, calibrated: bool = True) -> Recorded:
+def task(rng: random.Random, calibrated: bool = True) -> RecordedQuestion:
     """A local answer that is right as often as its confidence says, or whatever that says."""
     sure, cost = rng.random(), rng.randint(50, 150)
     home = rng.random() < (sure if calibrated else 0.5)
     here, away = Answer(HOME, str(home), sure, 0), Answer(CLOUD, str(rng.random() < 0.95), None, cost)
-    return Recorded((Option(HOME, 0), Option(CLOUD, cost, 0.95)), {HOME: here, CLOUD: away}, rng.random())
+    return RecordedQuestion((Option(HOME, 0), Option(CLOUD, cost, 0.95)), {HOME: here, CLOUD: away}, rng.random())
 
 
 @cache

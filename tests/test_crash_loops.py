@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent0.errors import Kind
+from agent0.errors import ErrorKind
 from agent0.events.base import Recorded
 from agent0.infra.bus.deliveries import SUSPECT
 from tests.crashing import facts
@@ -60,7 +60,7 @@ def begun(crew: Crew, name: str, end: str) -> Iterator["subprocess.Popen[bytes]"
         )
     try:
         yield process
-        assert process.poll() in (None, 9, Kind.DEPENDENCY.exit_code), crew.said(name)
+        assert process.poll() in (None, 9, ErrorKind.DEPENDENCY.exit_code), crew.said(name)
     finally:
         process.kill()
         process.wait()

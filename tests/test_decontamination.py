@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from agent0.events.values import Task
 from agent0.tasks.decontamination import (
-    Index,
     Phrases,
     Reference,
+    ReferenceIndex,
     distinctive_words_needed,
     own_words,
     spelled,
@@ -35,9 +35,9 @@ AWAY = [0.0, 1.0]
 NEAR = [1.0, 0.0]
 
 
-def index(items: dict[str, str], n: int = 8) -> Index:
+def index(items: dict[str, str], n: int = 8) -> ReferenceIndex:
     references = [Reference("set", name, text, (text,)) for name, text in items.items()]
-    return Index(references, np.asarray([NEAR] * len(items), dtype=np.float32), n)
+    return ReferenceIndex(references, np.asarray([NEAR] * len(items), dtype=np.float32), n)
 
 
 def task(question: str, family: str = "open", subgoals: Sequence[str] = ()) -> Task:
@@ -93,7 +93,7 @@ def test_letters_that_only_look_alike_hide_nothing(question: str, disguise: Call
 
 def test_each_way_to_tell_a_question_is_the_question() -> None:
     whole = "def rare(a): pass\nReturn the rarest. >>> rare([1])"
-    found = Index([Reference("set", "it", whole, (whole, "Return the rarest."))], np.zeros((0, 2)), 8)
+    found = ReferenceIndex([Reference("set", "it", whole, (whole, "Return the rarest."))], np.zeros((0, 2)), 8)
     assert found.overlap(task(whole), AWAY, 0.95).startswith("set it: 8 words")
     assert found.overlap(task("return  the rarest"), AWAY, 0.95) == "set it: the whole of it"
     assert not found.overlap(task("Return the rarest of them."), AWAY, 0.95), "that much is said by anybody"
@@ -183,4 +183,4 @@ def test_any_text_can_be_compared(held: str, asked: str) -> None:
 
 
 def test_an_index_of_nothing_finds_nothing() -> None:
-    assert Index([], np.zeros((0, 2), dtype=np.float32), 8).overlap(task(DUCKS), NEAR, 0.5) == ""
+    assert ReferenceIndex([], np.zeros((0, 2), dtype=np.float32), 8).overlap(task(DUCKS), NEAR, 0.5) == ""

@@ -20,7 +20,7 @@ from agent0.infra.log.event_log import Log
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.projections.checkpoints import checkpoints
 from agent0.report.markdown.model_card import model_card
-from agent0.rollout.attempt import Progress
+from agent0.rollout.attempt import AttemptProgress
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, begin, conclude, step
 from agent0.settings import PolicyConfig, RunConfig, StudentConfig
@@ -98,12 +98,12 @@ class Cloud(Away):
         return Generation("\\boxed{1}", (1, 2), (-0.5, -0.1), (3,), model=self.name)
 
 
-async def attempt(model: Any) -> Progress:
+async def attempt(model: Any) -> AttemptProgress:
     plan = StudentConfig(tools=())
     conditions = Conditions(model, plan, TrustingSandbox(), MemoryArtifacts(), seed=1, policy=PolicyConfig())
     now = begin(TASK, prompt("compact", "math", "student"), plan)
     while now.end is None:
-        now = Progress.model_validate_json((await step(now, conditions)).model_dump_json())
+        now = AttemptProgress.model_validate_json((await step(now, conditions)).model_dump_json())
     return now
 
 

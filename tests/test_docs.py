@@ -14,7 +14,7 @@ from typer.main import get_command
 from agent0.cli import build
 from agent0.cli.system import docs_pages
 from agent0.config.loading import fields
-from agent0.errors import Kind
+from agent0.errors import ErrorKind
 from agent0.events.base import event_types
 from agent0.events.values import ToolState
 from agent0.grading.math import symbolic
@@ -189,7 +189,7 @@ def test_exit_codes_are_all_told() -> None:
     page = (ROOT / "docs" / "guide" / "troubleshooting.md").read_text()
     text = page.partition("## Exit codes")[2].partition("\n## ")[0]
     told = {int(code) for cell in re.findall(r"^\| ([\d, ]+) \|", text, re.MULTILINE) for code in cell.split(",")}
-    assert told == {0, 129, 130, 143, *(kind.exit_code for kind in Kind)}
+    assert told == {0, 129, 130, 143, *(kind.exit_code for kind in ErrorKind)}
 
 
 def test_the_readme_names_the_folders() -> None:

@@ -22,12 +22,12 @@ from agent0.events.values import (
 )
 from agent0.grading.answer_types import kinds
 from agent0.ports.models import GenerateRequest, Generation, Likely, Sampling
-from agent0.rollout.attempt import Progress, Written
-from agent0.rollout.confidence.calibration import Candidate, Item, fitted, learnable, measured
+from agent0.rollout.attempt import AttemptProgress, WrittenTurn
+from agent0.rollout.confidence.calibration import CalibrationItem, Candidate, fitted, learnable, measured
 from agent0.rollout.confidence.self_critique import criticise
 from agent0.rollout.confidence.signals import Agreement, agreement, beside, token_confidence
 from agent0.rollout.prompts import prompt, prompts, render, styles
-from agent0.rollout.proposals import Written as Parts
+from agent0.rollout.proposals import ProposalParts as Parts
 from agent0.rollout.proposals import read_parts
 from agent0.rollout.student import conclude
 from agent0.rollout.teacher import exploring_bias, propose, read_proposal, request_turns
@@ -38,20 +38,20 @@ from agent0.stats.intervals import wilson
 from tests.test_rollout_records import ADAPTER, SPEC, told
 
 
-def progress(**more: Any) -> Progress:
+def progress(**more: Any) -> AttemptProgress:
     call = ToolCall(name="python", arguments={"code": "print(40+2)"})
     done = ToolResult(state=ToolState.OK, output="42\n", wall_s=0.5)
     failed = ToolResult(state=ToolState.ERROR, output="no", wall_s=0.25)
     usage = Usage(prompt_tokens=3, completion_tokens=2, wall_s=1.0, first_s=0.5)
-    one = Written(text="x", token_ids=(5, 6), logprobs=(-1.0, -3.0), prompt_ids=(1, 2), usage=usage, model="m", seed=4,
-                  capture="tokens")  # fmt: skip
+    one = WrittenTurn(text="x", token_ids=(5, 6), logprobs=(-1.0, -3.0), prompt_ids=(1, 2), usage=usage, model="m",
+                  seed=4, capture="tokens")  # fmt: skip
     plain: dict[str, Any] = {
         "transcript": (Turn(role="user", content="q"), Turn(role="assistant", content="x", token_ids=(5, 6))),
         "prompt": "v1", "turns": 1, "calls": 1, "seconds": 2.0, "characters": 3, "written": (one,), "question": "q",
         "called": (ToolUse(turn=0, call=call, result=done), ToolUse(turn=0, call=call, result=failed, inner=True)),
         "work": ADAPTER, "errors": 2, "subgoals": ("1", None),
     }  # fmt: skip
-    return Progress(**{**plain, **more})
+    return AttemptProgress(**{**plain, **more})
 
 
 # --- the teacher
@@ -229,8 +229,8 @@ async def test_a_critique_records_what_was_asked_and_said() -> None:
 
 
 def test_calibration_needs_both_outcomes_and_names_what_it_fitted() -> None:
-    def item(right: bool, **signals: float) -> Item:
-        return Item(signals, right)
+    def item(right: bool, **signals: float) -> CalibrationItem:
+        return CalibrationItem(signals, right)
 
     items = [item(n % 3 > 0, answer=0.2 + 0.6 * (n % 3 > 0) + 0.01 * n, grounded=float(n % 2)) for n in range(12)]
     assert learnable(items) and not learnable(items[:3]) and not learnable([item(True)] * 9 + [item(False)])

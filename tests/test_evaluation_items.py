@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agent0.assembly.runtime.progress import Progress
 from agent0.cli.runs.live import describe
-from agent0.evaluation.checkpoint_score import Item
+from agent0.evaluation.checkpoint_score import ScoredItem
 from agent0.evaluation.item_events import item_scored, items_of
 from agent0.evaluation.item_rollout import ItemAttempt
 from agent0.events.alarms import ReactionDropped
@@ -52,7 +52,7 @@ CONVERSATIONS = st.builds(
 )
 
 
-def attempt(item: Item, said: Conversation) -> ItemAttempt:
+def attempt(item: ScoredItem, said: Conversation) -> ItemAttempt:
     """An attempt at ``item`` of which the token ids and the work folders are known."""
     turns = tuple(turn.model_copy(update={"token_ids": (1, 2)}) for turn in said.transcript)
     folder = {"work": Artifact(sha256="f" * 64, size=1)}
@@ -69,7 +69,7 @@ def attempt(item: Item, said: Conversation) -> ItemAttempt:
 @settings(max_examples=40, deadline=None)
 @given(
     st.builds(
-        Item,
+        ScoredItem,
         task=st.text(max_size=9),
         domain=st.just("math"),
         level=st.integers(1, 4),
@@ -89,7 +89,7 @@ def attempt(item: Item, said: Conversation) -> ItemAttempt:
     st.sampled_from((1, INLINE)),
 )
 def test_an_item_comes_back_from_its_event_which_stays_small(
-    item: Item, said: Conversation, long: str, times: int
+    item: ScoredItem, said: Conversation, long: str, times: int
 ) -> None:
     item = replace(item, **{long: "9" * (INLINE + 1)}) if long else item
     if item.within is None:

@@ -28,7 +28,7 @@ from agent0.experiments.receipt_diff import (
     start_of,
     summary,
 )
-from agent0.experiments.stored_verdicts import Difference, Stored, differences, stored
+from agent0.experiments.stored_verdicts import StoredTask, VerdictChange, differences, stored
 from agent0.experiments.substitution import Substituted
 from agent0.experiments.verdict_diff import VerdictPair, difference
 from agent0.stats.intervals import wilson
@@ -249,9 +249,9 @@ def test_answers_of_both_kinds_are_read_with_their_labels_and_verdicts() -> None
     scored = {**head, "answer": "2", "correct": False, "tried": ["3", "4"], "within": 2}
     text = f"{json.dumps(exam)}\n\n{json.dumps(scored)}\n{json.dumps({**head, 'answer': None, 'correct': None})}\n"
     assert stored(text.encode()) == [
-        Stored("math", "c", "q", (("0", "1", True), ("1", None, None), ("most", "1", True))),
-        Stored("math", "c", "q", (("greedy", "2", False), ("sampled 1", "3", False), ("sampled 2", "4", True))),
-        Stored("math", "c", "q", (("greedy", None, None),)),
+        StoredTask("math", "c", "q", (("0", "1", True), ("1", None, None), ("most", "1", True))),
+        StoredTask("math", "c", "q", (("greedy", "2", False), ("sampled 1", "3", False), ("sampled 2", "4", True))),
+        StoredTask("math", "c", "q", (("greedy", None, None),)),
     ]
     assert stored(b"") == []
 
@@ -288,15 +288,15 @@ def test_verdicts_that_changed_are_named_with_both() -> None:
         ("0", right, False), ("1", wrong, False), ("most", right, None), ("greedy", wrong, None),
         ("sampled 1", wrong, None), ("sampled 2", right, False), ("sampled 3", right, True),
     )  # fmt: skip
-    found = asyncio.run(differences([Stored("math", canonical, question, answers)], TrustingSandbox()))
+    found = asyncio.run(differences([StoredTask("math", canonical, question, answers)], TrustingSandbox()))
     assert found == [
-        Difference(canonical, "0", right, False, True),
-        Difference(canonical, "most", right, None, True),
-        Difference(canonical, "greedy", wrong, None, False),
-        Difference(canonical, "sampled 2", right, False, True),
+        VerdictChange(canonical, "0", right, False, True),
+        VerdictChange(canonical, "most", right, None, True),
+        VerdictChange(canonical, "greedy", wrong, None, False),
+        VerdictChange(canonical, "sampled 2", right, False, True),
     ]
     with pytest.raises(LogError) as refused:
-        asyncio.run(differences([Stored("math", canonical + "x", question, answers)], TrustingSandbox()))
+        asyncio.run(differences([StoredTask("math", canonical + "x", question, answers)], TrustingSandbox()))
     assert told(refused) == (
         "A stored task cannot be judged again.",
         f"No family of math reads its question as {(canonical + 'x')[:80]!r}.",

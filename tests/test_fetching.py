@@ -14,13 +14,13 @@ import pytest
 
 from agent0.evaluation.benchmarks import benchmarks, read_items
 from agent0.evaluation.benchmarks.rows import upstream
-from agent0.evaluation.benchmarks.rows.upstream import SOURCES, Pinned, Upstream
+from agent0.evaluation.benchmarks.rows.upstream import SOURCES, PinnedFile, Upstream
 from tests.terminal import Said, agent0
 
 ROWS = Path(__file__).parents[2] / "shared" / "benchmarks"
 needs_rows = pytest.mark.skipif(not ROWS.is_dir(), reason="needs the benchmark rows beside the checkout")
 TEXT = json.dumps({"question": "1+1?", "answer": "One and one.\n#### 1,002"}) + "\n"
-PINNED = Pinned("someone/rows", "0" * 40, "test.jsonl", hashlib.sha256(TEXT.encode()).hexdigest())
+PINNED = PinnedFile("someone/rows", "0" * 40, "test.jsonl", hashlib.sha256(TEXT.encode()).hexdigest())
 
 
 class Server:

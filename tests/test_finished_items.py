@@ -16,9 +16,9 @@ from agent0.assembly.validate.replay_requirements import require_replay
 from agent0.config.loading import load
 from agent0.errors import DependencyError, RequirementsError
 from agent0.evaluation import item_rollout, protocol_runner
-from agent0.evaluation.checkpoint_score import Item
+from agent0.evaluation.checkpoint_score import ScoredItem
 from agent0.evaluation.protocol import EvaluationProtocol
-from agent0.evaluation.protocol_runner import Answered, Finished
+from agent0.evaluation.protocol_runner import AnsweredTask, Finished
 from agent0.events.base import Event
 from agent0.events.checkpoints import CheckpointEvaluated, EvaluationRequested
 from agent0.events.values import Task
@@ -38,7 +38,7 @@ class Items:
     def __init__(self, lasting: int) -> None:
         self.left, self.asked, self.at_once, self.most = lasting, list[int](), 0, 0
 
-    async def __call__(self, request: EvaluationRequested, number: int, run: RunState, ports: object) -> Item:
+    async def __call__(self, request: EvaluationRequested, number: int, run: RunState, ports: object) -> ScoredItem:
         self.asked.append(number)
         self.at_once += 1
         self.most = max(self.most, self.at_once)
@@ -47,7 +47,7 @@ class Items:
         self.left -= 1
         if self.left < 0:
             raise DependencyError("The model", "It is away.")
-        return Item(
+        return ScoredItem(
             f"task {number}", "math", 1, "?", f"{number}", number % 2 == 0, 0, 3, 0.5, {"p": 0.25}, 0, 1, (None,)
         )
 
@@ -58,7 +58,7 @@ def state(**evaluation: object) -> RunState:
     return found
 
 
-def attempt(kept: FinishedItems, run: RunState) -> list[Item]:
+def attempt(kept: FinishedItems, run: RunState) -> list[ScoredItem]:
     return asyncio.run(kept.attempt(REQUEST, run, None))  # type: ignore[arg-type]
 
 
@@ -140,7 +140,7 @@ class Tasks:
             raise DependencyError("The model", "It is away.")
         said = tuple(None if place % 5 == n else f"{place + n}" for n in range(protocol.attempts))
         right = tuple(None if place % 3 == n else place % 2 == 0 for n in range(protocol.attempts))
-        return Answered(task.domain, task.family, task.canonical, task.question, said, right, said[0], right[0]), 7
+        return AnsweredTask(task.domain, task.family, task.canonical, task.question, said, right, said[0], right[0]), 7
 
 
 @pytest.mark.slow  # part of make crash

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.rollout.confidence.calibration import Candidate, Item, fitted, measured
+from agent0.rollout.confidence.calibration import CalibrationItem, Candidate, fitted, measured
 from agent0.stats.calibrators import auroc, ece, ece_floor, folds, log_loss, log_odds, sigmoid
 from agent0.stats.logistic import RIDGE, fuse
 
@@ -22,7 +22,7 @@ PAIRS = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size
 SHARES = st.dictionaries(st.sampled_from(["answer", "grounded", "sequence", "agreement"]), st.floats(0, 1))
 
 
-def items(n: int, seed: int, gap: float = 0.0) -> list[Item]:
+def items(n: int, seed: int, gap: float = 0.0) -> list[CalibrationItem]:
     """Two honest signals of which each tells half, one that tells nothing, and one that is there for some only."""
     rng = random.Random(seed)
     made = []
@@ -31,7 +31,7 @@ def items(n: int, seed: int, gap: float = 0.0) -> list[Item]:
         signals = {"answer": sigmoid(2 * one), "own_tokens": sigmoid(two + 1), "mean_token": rng.random()}
         if rng.random() < 0.5:
             signals["calls_ok"] = float(rng.random() < 0.5)
-        made.append(Item(signals, rng.random() < sigmoid(one + two - 0.5 + gap)))
+        made.append(CalibrationItem(signals, rng.random() < sigmoid(one + two - 0.5 + gap)))
     return made
 
 
@@ -127,14 +127,14 @@ def test_a_calibrator_of_other_circumstances_is_found_out() -> None:
 def test_choosing_sees_only_what_it_was_not_fitted_on() -> None:
     """On noise, isotonic fits best what it has seen; chosen is what predicts best what it has not."""
     rng = random.Random(1)
-    noise = [Item({"answer": rng.random()}, rng.random() < 0.5) for _ in range(60)]
+    noise = [CalibrationItem({"answer": rng.random()}, rng.random() < 0.5) for _ in range(60)]
     assert fitted(noise)[0].method != "isotonic"
 
 
 @pytest.mark.parametrize("outcomes", [[], [True], [True] * 30, [True] * 30 + [False]])
 def test_nothing_is_learned_from_one_outcome(outcomes: list[bool]) -> None:
     with pytest.raises(ValueError, match="two right and two wrong"):
-        fitted([Item({"answer": 0.5}, right) for right in outcomes])
+        fitted([CalibrationItem({"answer": 0.5}, right) for right in outcomes])
 
 
 def test_a_candidate_fits_where_its_signals_are() -> None:

@@ -26,7 +26,7 @@ from agent0.events.tasks import (
     TaskAttempted,
     TaskProposed,
 )
-from agent0.experiments.rescore import Rescored, rescore
+from agent0.experiments.rescore import RescoredReceipt, rescore
 from agent0.handlers import handlers
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.ports.training import TrainingResult, TrainJob
@@ -231,7 +231,7 @@ class _Past:
 
 def test_rewards_are_recomputed_from_the_gains_in_the_log() -> None:
     events, _ = told()
-    own = {one.id: one.reward for one in rescore(events) if isinstance(one, Rescored)}
+    own = {one.id: one.reward for one in rescore(events) if isinstance(one, RescoredReceipt)}
     assert own == {one.id: one.event for one in events if isinstance(one.event, RewardAssigned)}
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from agent0.evaluation.promotion import Verdict, judge
+from agent0.evaluation.promotion import PromotionVerdict, judge
 from agent0.events.alarms import AlarmRaised
 from agent0.events.base import Event, Recorded, record
 from agent0.events.checkpoints import (
@@ -21,7 +21,7 @@ from agent0.events.checkpoints import (
 )
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import EvaluationConfig
-from agent0.state.run_state import Checkpoint, Score
+from agent0.state.run_state import Checkpoint, ValidationScore
 from agent0.stats.calibrators import brier
 from tests.play import finished, play
 from tests.world import NOON, ports, small, started
@@ -31,8 +31,8 @@ DEFAULT = EvaluationConfig()
 BETTER = EvaluationConfig(gate="better")
 
 
-def scored(outcomes: str) -> Score:
-    return Score(outcomes.count("1") / len(outcomes), outcomes)
+def scored(outcomes: str) -> ValidationScore:
+    return ValidationScore(outcomes.count("1") / len(outcomes), outcomes)
 
 
 def row(*outcomes: str) -> tuple[Checkpoint, ...]:
@@ -124,7 +124,7 @@ def test_the_best_is_remembered() -> None:
 @pytest.mark.parametrize("other", ["", "1" * 99])
 def test_scores_of_other_items_are_told_apart(other: str) -> None:
     """A score may have no outcomes, and another set has other items."""
-    students = (Checkpoint("base", None, Score(0.5, other)),)
+    students = (Checkpoint("base", None, ValidationScore(0.5, other)),)
     candidate = scored("1" * 70 + "0" * 30)
     kept, refused = judge(candidate, students, NO_WORSE), judge(candidate, students, BETTER)
     assert (kept.promoted, kept.test, kept.improved) == (True, None, False)
@@ -135,10 +135,10 @@ def test_scores_of_other_items_are_told_apart(other: str) -> None:
 # --- how sure it was -----------------------------------------------------------------------------------------------
 
 
-def sure(outcomes: str, confidences: str) -> Score:
+def sure(outcomes: str, confidences: str) -> ValidationScore:
     """One confidence for all items, or one an item."""
     percents = confidences * len(outcomes) if len(confidences) == 2 else confidences
-    return Score(outcomes.count("1") / len(outcomes), outcomes, percents)
+    return ValidationScore(outcomes.count("1") / len(outcomes), outcomes, percents)
 
 
 HALF = "10" * 50
@@ -240,7 +240,7 @@ def test_by_default_no_step_of_a_run_goes_down(rounds: list[str]) -> None:
     assert accuracies == sorted(accuracies)
 
 
-def _kept(verdict: Verdict) -> bool:
+def _kept(verdict: PromotionVerdict) -> bool:
     """Consistent in itself, too."""
     assert verdict.improved <= verdict.promoted
     assert (verdict.test is None) == (verdict.against is None) and verdict.reason
@@ -287,14 +287,14 @@ def test_verdicts_of_a_run_carry_their_tests() -> None:
         r.event for r in whole_run() if isinstance(r.event, CheckpointEvaluated) and r.event.split == "validation"
     ]
     verdicts = [r.event for r in whole_run() if isinstance(r.event, CheckpointPromoted | CheckpointRejected)]
-    students = [Checkpoint("base", None, Score(base.accuracy, base.outcomes, base.confidences))]
+    students = [Checkpoint("base", None, ValidationScore(base.accuracy, base.outcomes, base.confidences))]
     assert len(verdicts) == len(candidates) == 3
     for event, score in zip(verdicts, candidates, strict=True):
-        verdict = judge(Score(score.accuracy, score.outcomes, score.confidences), students, RUN.evaluation)
+        verdict = judge(ValidationScore(score.accuracy, score.outcomes, score.confidences), students, RUN.evaluation)
         assert (event.test, event.reason, event.against) == (verdict.test, verdict.reason, verdict.against)
         assert event.test and event.test.items == 6
         if isinstance(event, CheckpointPromoted):
-            scored_as = Score(score.accuracy, score.outcomes, score.confidences)
+            scored_as = ValidationScore(score.accuracy, score.outcomes, score.confidences)
             students.append(Checkpoint(score.checkpoint, None, scored_as))
     assert [(student.id, student.score) for student in _after().promoted] == [
         (student.id, student.score) for student in students
@@ -323,7 +323,7 @@ def test_nobody_goes_back_to_what_was_never_promoted(to: str) -> None:
 # --- how often it is wrong -----------------------------------------------------------------------------------------
 
 
-def _draws(rng: random.Random, n: int, *shifts: float) -> list[Score]:
+def _draws(rng: random.Random, n: int, *shifts: float) -> list[ValidationScore]:
     """Scores of students on the same ``n`` items, easy and hard ones, each student better by its shift."""
     ease = [rng.betavariate(1, 1) for _ in range(n)]
     return [scored("".join("01"[rng.random() < e + shift] for e in ease)) for shift in shifts]

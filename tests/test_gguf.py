@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.errors import DependencyError, OperationError
-from agent0.evaluation.serving_parity import Step, parity, probes
+from agent0.evaluation.serving_parity import DecodedToken, parity, probes
 from agent0.infra.engine.adapter import CONFIG, WEIGHTS, Adapter, lora_settings, pack
 from agent0.infra.engine.inference import Engine
 from agent0.infra.models.llama_server import LlamaServer
@@ -293,8 +293,8 @@ def test_a_base_is_known_by_its_weights(random_base: Path, tmp_path: Path) -> No
         write_base(tmp_path, tmp_path / "x.gguf")
 
 
-def steps(*logprobs: float, first: int = 0) -> list[Step]:
-    return [Step(first + n, value) for n, value in enumerate(logprobs)]
+def steps(*logprobs: float, first: int = 0) -> list[DecodedToken]:
+    return [DecodedToken(first + n, value) for n, value in enumerate(logprobs)]
 
 
 def test_parity_counts_what_differs() -> None:
@@ -302,7 +302,9 @@ def test_parity_counts_what_differs() -> None:
     assert (same.compared, same.largest, same.parted, same.unseen) == (2, 0, 0, 0) and same.within(0)
     off = parity([steps(-1, -2)], [steps(-1, -2.5)])
     assert (off.largest, off.mean) == (0.5, 0.25) and off.within(0.5) and not off.within(0.4)
-    tie = parity([steps(-1, -2, -3)], [[Step(0, -1), Step(9, -1.9999, {1: -2.0001}), Step(7, -9)]])
+    tie = parity(
+        [steps(-1, -2, -3)], [[DecodedToken(0, -1), DecodedToken(9, -1.9999, {1: -2.0001}), DecodedToken(7, -9)]]
+    )
     assert (tie.compared, tie.parted) == (2, 1) and tie.within(1e-3)
     for gone in ([[]], [steps(-1, -2, first=5)]):
         found = parity([steps(-1, -2)], gone)

@@ -26,7 +26,7 @@ from agent0.events.checkpoints import CheckpointEvaluated
 from agent0.experiments.ablation_results import (
     CONTROLS,
     ONE_SEED,
-    Outcome,
+    RunOutcome,
     as_json,
     claim_rows,
     comparison_rows,
@@ -171,7 +171,7 @@ def scored(
     )
 
 
-def cell(arm: str, seed: int, before: str, after: str) -> Outcome:
+def cell(arm: str, seed: int, before: str, after: str) -> RunOutcome:
     scores = (
         scored(before, iteration=-1),
         scored("0" * len(before), iteration=-1, forced_tool=True),
@@ -180,10 +180,10 @@ def cell(arm: str, seed: int, before: str, after: str) -> Outcome:
         scored(before, split="validation", iteration=2, name="refused"),
         scored(after, iteration=0),
     )
-    return Outcome(arm, seed, f"g-{arm}-{seed}", "student-0", 3, scores, {"wall_s": 1.0})
+    return RunOutcome(arm, seed, f"g-{arm}-{seed}", "student-0", 3, scores, {"wall_s": 1.0})
 
 
-def led(*outcomes: Outcome) -> list[dict[str, Any]]:
+def led(*outcomes: RunOutcome) -> list[dict[str, Any]]:
     """Variants less the first, on the test split."""
     return [row for row in comparison_rows(outcomes) if row["measure"] == "test" and row["against"] not in CONTROLS]
 

@@ -17,7 +17,7 @@ from agent0.run.monitors import guards
 from agent0.run.monitors.actions import guard_effects, last_good
 from agent0.run.monitors.iteration_metrics import measure
 from agent0.settings import GuardConfig, RunConfig
-from agent0.state.run_state import AttemptState, Checkpoint, Score, TaskState
+from agent0.state.run_state import AttemptState, Checkpoint, TaskState, ValidationScore
 
 PLAN = GuardConfig()
 LADDER = {
@@ -33,7 +33,9 @@ GOOD = {
 def after(*measures: dict[str, float], scores: tuple[float, ...] = (), **guard: Any) -> RunState:
     """A state whose iterations came to ``measures``; students were promoted with ``scores``."""
     config = RunConfig(guards=GuardConfig(**guard))
-    promoted = tuple(Checkpoint(f"student-{n}", None, Score(s)) for n, s in enumerate(scores)) or (Checkpoint(),)
+    promoted = tuple(Checkpoint(f"student-{n}", None, ValidationScore(s)) for n, s in enumerate(scores)) or (
+        Checkpoint(),
+    )
     return RunState("r", 9, config, "", measures=measures, promoted=promoted)
 
 

@@ -18,7 +18,7 @@ from agent0.events.values import Artifact
 from agent0.handlers import Handler, handlers, on
 from agent0.ports.training import TrainingResult, TrainJob
 from agent0.run.lifecycle import RunState, evolve
-from agent0.state.run_state import Checkpoint, Score
+from agent0.state.run_state import Checkpoint, ValidationScore
 from tests.play import finished, play
 from tests.world import NOON, Opened, ports, small, started
 
@@ -124,7 +124,7 @@ def judging(held: float | None, candidate: str | None = "student-0") -> RunState
         phase="judging",
         iteration=0,
         entered=first.seq,
-        promoted=(Checkpoint(score=Score(held) if held is not None else None),),
+        promoted=(Checkpoint(score=ValidationScore(held) if held is not None else None),),
         candidate=Checkpoint(candidate, ARTIFACT) if candidate else None,
     )
 

@@ -13,7 +13,7 @@ from agent0.grading.answer_types import left_undone
 from agent0.grading.answer_types.value import arithmetic_left
 from agent0.grading.literals import is_literal
 from agent0.ports.sandbox import SandboxCall, SandboxResult
-from agent0.tasks.families import Step, families
+from agent0.tasks.families import Subgoal, families
 from agent0.tasks.splits import task_of
 from agent0.verification.verifiers import Verdict, graded, verifier_for
 
@@ -147,7 +147,7 @@ def _drawn(name: str, seed: int) -> Task | None:
     return task_of(entry, entry.render(entry.sample(1, rng), rng))
 
 
-def _steps(task: Task) -> Sequence[Step]:
+def _steps(task: Task) -> Sequence[Subgoal]:
     entry = families(long=True)[task.family]
     assert entry.steps is not None
     return entry.steps(task.params)

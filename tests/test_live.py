@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from agent0.assembly.runtime.progress import Milestone, Pace, Progress, Retries, milestone_line
+from agent0.assembly.runtime.progress import FailedTries, Milestone, Pace, Progress, milestone_line
 from agent0.cli.runs.live import _refresh, describe, training
 from agent0.events.alarms import ReactionTried
 from agent0.events.base import Recorded, record
@@ -60,7 +60,7 @@ def tried(cause: str, outcome: str = "failed") -> Recorded:
 
 
 def test_a_handler_that_fails_again_and_again_is_named_and_no_time_is_left() -> None:
-    retries = Retries()
+    retries = FailedTries()
     retries.feed(tried("a"))
     assert retries.text() == "", "one failure mostly passes"
     retries.feed(tried("b"))

@@ -20,7 +20,7 @@ from agent0.handlers import handlers
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.ports.storage import Artifacts
-from agent0.rollout.attempt import Progress, generations
+from agent0.rollout.attempt import AttemptProgress, generations
 from agent0.rollout.attempt_events import to_events
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, begin, solve, step
@@ -231,7 +231,7 @@ def _content(event: Event) -> dict[str, Any]:
     contexts=st.lists(st.tuples(st.lists(st.integers(0, 9), max_size=6), st.booleans()), min_size=1, max_size=6),
 )
 def test_progress_is_stored_whole_and_growing_contexts_once(contexts: list[tuple[list[int], bool]]) -> None:
-    now = Progress(
+    now = AttemptProgress(
         transcript=(Turn(role="user", content="?"),), prompt="v", turns=9, calls=9, seconds=1.5, characters=9
     )
     written: list[Generation] = []
@@ -241,7 +241,7 @@ def test_progress_is_stored_whole_and_growing_contexts_once(contexts: list[tuple
         written.append(Generation("t", (7, 8), (-0.5, float("-inf")), seen, "stop", model="m"))
         now = now.wrote(written[-1], 1)
         seen = (*seen, 7, 8)
-    again = Progress.model_validate_json(now.model_dump_json())
+    again = AttemptProgress.model_validate_json(now.model_dump_json())
     assert again == now
     assert generations(again) == written
     if all(grows for _, grows in contexts):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agent0.events import alarms, runs, tasks
 from agent0.events.base import record
-from agent0.rollout.attempt import Progress
+from agent0.rollout.attempt import AttemptProgress
 from agent0.rollout.claim_check import get_progress, put_progress
 from agent0.run.lifecycle import RunState, evolve
 from agent0.state.run_state import AttemptState, TaskState
@@ -24,7 +24,7 @@ async def test_stored_progress_holds_no_answer_key_and_little_twice() -> None:
     assert isinstance(turn, tasks.TurnCompleted)
     now = await get_progress(turn.progress, world.artifacts)
     assert await put_progress(now, world.artifacts) == turn.progress
-    assert set(Progress.model_fields).isdisjoint({"proposal", "params", "program", "expected"})
+    assert set(AttemptProgress.model_fields).isdisjoint({"proposal", "params", "program", "expected"})
 
 
 # --- the fold ----------------------------------------------------------------------------------------------------

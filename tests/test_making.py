@@ -20,7 +20,7 @@ from agent0.ports.training import TrainingExample, TrainingResult, TrainJob
 from agent0.settings import RecipeConfig, RunConfig
 from agent0.state.run_state import RunState
 from agent0.training.manifest import example_sha
-from agent0.training.objectives import Loss, Rows, objectives
+from agent0.training.objectives import Loss, MinibatchRows, objectives
 from agent0.training.objectives.adpo import ambiguity_scale, clip_high
 from agent0.training.pipeline import make_checkpoint
 from tests.memory import MemoryArtifacts
@@ -126,7 +126,7 @@ def loss_of(job: TrainJob) -> Loss:
     moved = torch.tensor([s.trajectory.logprobs for s in job.samples]) + torch.linspace(-0.6, 0.6, 6)
     columns = [torch.tensor([getattr(s, name) for s in job.samples]) for name in ("advantage", "weight", "clip_high")]
     behaviour = torch.tensor([s.trajectory.logprobs for s in job.samples])
-    rows = Rows(moved, behaviour, torch.tensor([s.trajectory.mask for s in job.samples]), *columns)
+    rows = MinibatchRows(moved, behaviour, torch.tensor([s.trajectory.mask for s in job.samples]), *columns)
     return objectives()[recipe.objective].loss(rows, recipe.model_dump())
 
 

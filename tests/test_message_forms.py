@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from agent0.infra.models.anthropic.messages import Reading as AnthropicReading
+from agent0.infra.models.anthropic.messages import MessageReading as AnthropicReading
 from agent0.infra.models.calls.contents import text_of, thought_of
 from agent0.infra.models.openai.dialects import Way
 from agent0.infra.models.openai.provider import OpenAIServer
-from agent0.infra.models.openai.replies import Reading, Reply
+from agent0.infra.models.openai.replies import Reading, ServerReply
 from agent0.rollout.parsing import parse_turn
 from tests.conformance_model import ask
 from tests.openai_server import actor, serving
@@ -65,7 +65,7 @@ def test_a_thought_in_a_field_of_its_own_is_no_text(name: str, stream: bool) -> 
     assert (both.text, both.thinking) == ("b", "a")
 
 
-def read(messages: list[dict[str, Any]], key: str = "delta") -> Reply:
+def read(messages: list[dict[str, Any]], key: str = "delta") -> ServerReply:
     """The reply whose parts have these messages."""
     reading = Reading(Way("chat", "text"))
     for message in messages:

@@ -12,6 +12,15 @@ VAGUE = frozenset(
 )
 LARGEST_SHARE = 0.003
 """Of all names that the product binds."""
+LAYERS = frozenset({"ForkServer", "Reader", "Tool", "ToolCall", "Trajectory"})
+"""Classes of one name that are the same idea: in the log and in an API, outside and inside the sandbox, of two
+grammars."""
+OVERLOADED = frozenset(
+    {"Answer", "Asked", "Case", "Check", "Decoder", "Engine", "FullError", "Guard", "Link"}
+    | {"Loss", "Pace", "Plan", "Probe", "Progress", "Reporter", "Row", "Score", "Server"}
+    | {"Shape", "Span", "Standing", "Training", "Views", "Weights", "Work"}
+)
+"""Classes of one name that are different things. Their number only falls."""
 
 
 def names(tree: ast.AST) -> list[str]:
@@ -39,3 +48,14 @@ def test_few_names_are_words_that_fit_everything() -> None:
     bound = [(f"{path}", name) for path, tree in product() for name in names(tree)]
     vague = [(path, name) for path, name in bound if name.strip("_") in VAGUE]
     assert len(vague) <= LARGEST_SHARE * len(bound), vague
+
+
+def test_a_class_name_stands_for_one_thing() -> None:
+    """Where this fails, name the class for what sets it apart; or it is the same idea in two ``LAYERS``."""
+    files: dict[str, list[str]] = {}
+    for path, tree in product():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                files.setdefault(node.name.strip("_"), []).append(f"{path}:{node.lineno}")
+    several = {name: places for name, places in files.items() if len(places) > 1}
+    assert {name: places for name, places in several.items() if name not in LAYERS | OVERLOADED} == {}

@@ -16,7 +16,7 @@ from agent0.config.loading import load
 from agent0.errors import ConfigError
 from agent0.events.values import Trajectory
 from agent0.settings import RecipeConfig
-from agent0.training.objectives import Rows, objectives
+from agent0.training.objectives import MinibatchRows, objectives
 from agent0.training.objectives.adpo import ambiguity_scale, clip_high
 from agent0.training.objectives.policy_gradient import divergence, token_logprobs
 from agent0.training.scored_trajectory import ScoredTrajectory
@@ -119,10 +119,12 @@ def batches(draw: st.DrawFn) -> tuple[dict[str, Array], Array, Array]:
     return x, logits, ids
 
 
-def own_rows(x: dict[str, Array], logprobs: torch.Tensor, which: slice, over: Rows | None = None) -> Rows:
+def own_rows(
+    x: dict[str, Array], logprobs: torch.Tensor, which: slice, over: MinibatchRows | None = None
+) -> MinibatchRows:
     """``x`` holds "parent" where there is a reference."""
     told = {name: torch.tensor(value[which]) for name, value in x.items()}
-    return Rows(
+    return MinibatchRows(
         logprobs[which], told["old"], told["mask"].int(), told["advantage"], told["weight"], told["high"],
         reference=told.get("parent"), over=over,
     )  # fmt: skip

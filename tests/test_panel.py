@@ -13,7 +13,7 @@ from agent0.events import tasks
 from agent0.events.base import record
 from agent0.events.values import Task, ToolCall, ToolResult, ToolState, ToolUse, Turn, Vote
 from agent0.ports.models import GenerateRequest, Generation
-from agent0.rollout.attempt import Progress, Written
+from agent0.rollout.attempt import AttemptProgress, WrittenTurn
 from agent0.rollout.attempt_events import to_events
 from agent0.rollout.tool_patterns import repeated
 from agent0.run.lifecycle import evolve
@@ -154,9 +154,9 @@ async def test_a_transcript_that_moved_to_an_artifact_is_no_vote_against_its_ans
         call = ToolUse(
             turn=0, call=ToolCall(name="python"), result=ToolResult(state=ToolState.OK, output=f"{answer}\n", wall_s=0)
         )
-        now = Progress(
+        now = AttemptProgress(
             transcript=turns, prompt="p", turns=1, calls=1, seconds=1, characters=1, called=(call,), answer=answer,
-            end="answered", written=(Written(text=turns[-1].content),),
+            end="answered", written=(WrittenTurn(text=turns[-1].content),),
         )  # fmt: skip
         asked = tasks.AttemptRequested(
             task="t",

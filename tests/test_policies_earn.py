@@ -9,7 +9,7 @@ import pytest
 from agent0.events.tasks import TaskRejected
 from agent0.events.values import Task
 from agent0.rewards.describe import ROLES
-from agent0.rewards.red_team import Attempt, Found, Proposal, about, student_policies, teacher_policies
+from agent0.rewards.red_team import Attempt, HonestAttempt, Proposal, about, student_policies, teacher_policies
 from agent0.rewards.red_team import play as game
 from agent0.rewards.red_team.play import PolicyReward, Size, play_policies, scored_receipts
 from agent0.rewards.red_team.undone import copies, sums
@@ -67,7 +67,7 @@ def test_a_simulated_run_is_made_of_states_that_rewards_can_read() -> None:
         assert len(known) == len(seen) + 1 or len(known) > 1
         return [known[0], Proposal("words", None), known[0], known[-1]][len(known) - 1]
 
-    def student(rng: Any, found: Found) -> Attempt:
+    def student(rng: Any, found: HonestAttempt) -> Attempt:
         return Attempt(found.answer, found.calls, 7, 2)
 
     simulation = game._Simulation(True, teacher, student, 3, Size(1, 4, 2))
@@ -134,7 +134,7 @@ POLICIES = {
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_student_policy_hands_in_what_it_says(name: str) -> None:
-    found = Found(Proposal("text", task(), "2065", others=("9", "10")), "8", (call("print(2**3)"),))
+    found = HonestAttempt(Proposal("text", task(), "2065", others=("9", "10")), "8", (call("print(2**3)"),))
     assert student_policies()[name](random.Random(1), found) == POLICIES[name]
 
 

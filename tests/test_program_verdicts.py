@@ -15,7 +15,7 @@ import pytest
 from agent0.events.values import ToolState
 from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
 from agent0.verification import programs
-from agent0.verification.programs import GRACE_S, Opaque, Outcome, Problem, check
+from agent0.verification.programs import GRACE_S, Opaque, Problem, ProgramOutcome, check
 from agent0.verification.programs.judged import request_text
 from agent0.verification.programs.source import modules, own_modules, prefix, program_of, stands, top_level
 from tests.memory import TrustingSandbox
@@ -63,23 +63,26 @@ class Failing(Folder):
         return SandboxResult(self.state, 1, *said, 0.1, 0.1, 1.0, "none", "failing", reason=self.reason)
 
 
-def outcome(problem: Problem, reply: str, sandbox: TrustingSandbox | None = None) -> Outcome:
+def outcome(problem: Problem, reply: str, sandbox: TrustingSandbox | None = None) -> ProgramOutcome:
     return asyncio.run(check(problem, reply, sandbox or Folder()))
 
 
 @pytest.mark.parametrize(
     ("reply", "expected"),
     [
-        ("def double(x): return x + x", Outcome(True, "all tests pass", 2)),
-        ("def double(x): return 6 if x == 3 else x + 1", Outcome(False, "TypeError: can only concatenate str", 2)),
-        ("def double(x): return 0", Outcome(False, "AssertionError: ", 1)),
-        ("def triple(x): return 0", Outcome(False, "NameError: name 'double' is not defined", 0)),
-        ("double = (", Outcome(False, "the program does not run: SyntaxError: '(' was never closed", 0)),
-        ("import os\nos._exit(3)", Outcome(False, "call 0 did not return: it ended", 0)),
-        ("import os\ndef double(x): os._exit(3)", Outcome(False, "call 1 did not return: it ended", 1)),
+        ("def double(x): return x + x", ProgramOutcome(True, "all tests pass", 2)),
+        (
+            "def double(x): return 6 if x == 3 else x + 1",
+            ProgramOutcome(False, "TypeError: can only concatenate str", 2),
+        ),
+        ("def double(x): return 0", ProgramOutcome(False, "AssertionError: ", 1)),
+        ("def triple(x): return 0", ProgramOutcome(False, "NameError: name 'double' is not defined", 0)),
+        ("double = (", ProgramOutcome(False, "the program does not run: SyntaxError: '(' was never closed", 0)),
+        ("import os\nos._exit(3)", ProgramOutcome(False, "call 0 did not return: it ended", 0)),
+        ("import os\ndef double(x): os._exit(3)", ProgramOutcome(False, "call 1 did not return: it ended", 1)),
     ],
 )
-def test_a_verdict_says_what_failed(reply: str, expected: Outcome) -> None:
+def test_a_verdict_says_what_failed(reply: str, expected: ProgramOutcome) -> None:
     found = outcome(DOUBLE, reply)
     assert (found.passed, found.calls) == (expected.passed, expected.calls)
     assert expected.reason in found.reason and (found.passed is False or found == expected)
@@ -109,7 +112,7 @@ def test_packages_are_there_where_somebody_names_one() -> None:
 def test_calls_that_follow_from_results_are_made_as_they_come() -> None:
     test = "def check(candidate):\n    x = candidate(1)\n    assert candidate(x) == 3\n    assert candidate(1) == 2"
     found = outcome(Problem(test, entry="f"), "def f(x): return x + 1")
-    assert found == Outcome(True, "all tests pass", 3)
+    assert found == ProgramOutcome(True, "all tests pass", 3)
 
 
 @pytest.mark.parametrize(
@@ -157,14 +160,14 @@ def test_what_is_no_plain_data_is_named(
 
 @pytest.mark.parametrize("state", [ToolState.BUSY, ToolState.CANCELLED, ToolState.SANDBOX_ERROR, ToolState.REFUSED])
 def test_a_sandbox_that_fails_decides_nothing(state: ToolState) -> None:
-    assert outcome(DOUBLE, "", Failing(state, "why")) == Outcome(None, f"the sandbox: {state.value} why")
-    assert outcome(DOUBLE, "", Failing(state)) == Outcome(None, f"the sandbox: {state.value}")
+    assert outcome(DOUBLE, "", Failing(state, "why")) == ProgramOutcome(None, f"the sandbox: {state.value} why")
+    assert outcome(DOUBLE, "", Failing(state)) == ProgramOutcome(None, f"the sandbox: {state.value}")
 
 
 def test_tests_that_leave_no_verdict_were_kept_from_it() -> None:
     for printed in ("", "no JSON", "[1"):
         found = outcome(DOUBLE, "", Failing(ToolState.TIMEOUT, printed=printed))
-        assert found == Outcome(False, "the tests did not end: timeout, last said")
+        assert found == ProgramOutcome(False, "the tests did not end: timeout, last said")
 
 
 FENCED = "Here:\n```python\n{}\n```\nDone."

@@ -20,7 +20,7 @@ from agent0.report.markdown.model_card import model_card
 from agent0.report.score_answers import models_answer
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RecipeConfig, RunConfig
-from agent0.state.run_state import Checkpoint, Score
+from agent0.state.run_state import Checkpoint, ValidationScore
 from agent0.stats.paired_tests import exact_interval
 from agent0.stats.sequential_test import ENOUGH, always_valid_interval, e_value, winner
 from tests.kept_open import attached
@@ -32,7 +32,7 @@ TIME = whole_run()[0].time
 
 
 def state(*names: str) -> RunState:
-    promoted = tuple(Checkpoint(name, None, Score(0.5)) for name in ("base", *names))
+    promoted = tuple(Checkpoint(name, None, ValidationScore(0.5)) for name in ("base", *names))
     return RunState("r", 9, RunConfig(), "", promoted=promoted)
 
 
@@ -46,7 +46,7 @@ def test_a_person_overrules_the_gate_and_takes_it_back() -> None:
     event = promotion(before, trained(), 0.4, "it reads better")
     after = evolve(before, record(event, run="r", time=TIME).model_copy(update={"seq": 10}))
     assert after is not None
-    assert after.student == Checkpoint("student-1", ADAPTER, Score(0.4))
+    assert after.student == Checkpoint("student-1", ADAPTER, ValidationScore(0.4))
     back = rollback(after, "base", "")
     home = evolve(after, record(back, run="r", time=TIME).model_copy(update={"seq": 11}))
     assert home is not None

@@ -14,7 +14,7 @@ from agent0.report.html import rendering
 from agent0.report.html.benchmark_page import bench_page
 from agent0.report.html.run_page import page
 from agent0.report.overview import overview
-from agent0.report.targets import Measured, target_table
+from agent0.report.targets import RunMeasures, target_table
 from agent0.settings import RunConfig
 from tests import test_forking
 from tests.story import whole_run
@@ -126,7 +126,7 @@ def test_text_can_be_read_in_light_and_dark() -> None:
 
 
 def test_a_target_that_rests_on_few_tasks_says_so(pages: list[str]) -> None:
-    found = Measured(tool_use=0.9, simple_s=1.0, counts={"tool_use": FEW - 1, "simple_s": FEW})
+    found = RunMeasures(tool_use=0.9, simple_s=1.0, counts={"tool_use": FEW - 1, "simple_s": FEW})
     rows = {row["target"]: row for row in target_table(found, RunConfig())}
     assert rows["tasks solved with a tool"]["rests_on"] == f"{FEW - 1} tasks (few)"
     assert rows["latency of simple tasks, p95 (s)"]["rests_on"] == f"{FEW} attempts"

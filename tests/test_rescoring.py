@@ -10,7 +10,7 @@ from agent0.events.base import Recorded
 from agent0.events.tasks import ResultVerified, RewardAssigned, TaskAttempted
 from agent0.events.values import Role
 from agent0.experiments.receipt_diff import Receipt
-from agent0.experiments.rescore import Rescored, RescoreFailure, rescore
+from agent0.experiments.rescore import RescoredReceipt, RescoreFailure, rescore
 from agent0.grading.normal_form import normal_form
 from agent0.rewards import Features, _rewards, reward
 from agent0.rollout.confidence.signals import agreement
@@ -31,8 +31,8 @@ def live_rewards() -> dict[str, str]:
 
 def told(events: list[Recorded], policy: RewardConfig | None = None) -> dict[str, RewardAssigned]:
     found = list(rescore(events, policy))
-    assert all(isinstance(each, Rescored) for each in found)
-    return {each.id: each.reward for each in found if isinstance(each, Rescored)}
+    assert all(isinstance(each, RescoredReceipt) for each in found)
+    return {each.id: each.reward for each in found if isinstance(each, RescoredReceipt)}
 
 
 def as_json(rewards: dict[str, RewardAssigned]) -> dict[str, str]:
@@ -157,4 +157,6 @@ def test_a_reward_that_raises_costs_its_own_receipts_only(role: Role) -> None:
     receipts = [(r.id, r.event) for r in paid_at_once() if isinstance(r.event, RewardAssigned)]
     wanted = {(e.task, e.attempt) for _, e in receipts if e.role == role}
     assert {(each.task, each.attempt) for each in troubles} == wanted
-    assert {each.id for each in found if isinstance(each, Rescored)} == {id for id, e in receipts if e.role != role}
+    assert {each.id for each in found if isinstance(each, RescoredReceipt)} == {
+        id for id, e in receipts if e.role != role
+    }

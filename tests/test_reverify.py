@@ -18,7 +18,7 @@ from agent0.events.base import Recorded
 from agent0.events.experiments import ExperimentFinished, RecomputeFailed
 from agent0.events.tasks import ResultVerified, RewardAssigned
 from agent0.events.values import Task
-from agent0.experiments.rescore import Rescored, rescore
+from agent0.experiments.rescore import RescoredReceipt, rescore
 from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.report.score_answers import reverify_answer
 from agent0.settings import Settings
@@ -251,7 +251,7 @@ def test_where_verifiers_leave_off_a_persons_word_stands() -> None:
     person = answered.event.model_copy(update={"verifier": PERSON, "correct": True})
     told = [r.model_copy(update={"event": person}) if r.id == answered.id else r for r in asking]
     other = {name: event.model_copy(update={"correct": None}) for name, event in LIVE.items()}
-    found = [each.reward for each in rescore(told, verdicts=other) if isinstance(each, Rescored)]
+    found = [each.reward for each in rescore(told, verdicts=other) if isinstance(each, RescoredReceipt)]
     facts = {r.attempt: r.facts["correct"] for r in found if r.role == "student"}
     assert facts.pop(person.attempt) is True
     decided_then = {n for n, e in LIVE.items() if e.correct is not None} - {person.attempt}

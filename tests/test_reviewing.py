@@ -11,7 +11,7 @@ import pytest
 from agent0.events import alarms, benchmarks, checkpoints, runs, tasks
 from agent0.events.base import Event, Recorded, record
 from agent0.events.values import Vote
-from agent0.experiments.rescore import Rescored, rescore
+from agent0.experiments.rescore import RescoredReceipt, rescore
 from agent0.handlers import Handler, handlers
 from agent0.rewards.assign import assigned_rewards
 from agent0.run.lifecycle import RunState, evolve
@@ -98,12 +98,12 @@ def test_a_persons_word_settles_pays_once_and_lets_the_run_go_on() -> None:
 
 def test_rewards_can_be_computed_as_persons_decided() -> None:
     """The same deeds, every verdict turned: all other receipts stay as they were."""
-    plain = {r.id: r.reward for r in rescore(answered_run()) if isinstance(r, Rescored)}
+    plain = {r.id: r.reward for r in rescore(answered_run()) if isinstance(r, RescoredReceipt)}
     stored = {r.id: r.event for r in answered_run() if isinstance(r.event, tasks.RewardAssigned)}
     assert plain == stored
     words = [r.event for r in answered_run() if isinstance(r.event, benchmarks.TaskReviewed)]
     turned = verdicts_of([w.model_copy(update={"correct": not w.correct}) for w in words])
-    other = {r.id: r.reward for r in rescore(answered_run(), verdicts=turned) if isinstance(r, Rescored)}
+    other = {r.id: r.reward for r in rescore(answered_run(), verdicts=turned) if isinstance(r, RescoredReceipt)}
     for id, reward in other.items():
         if reward.attempt in turned:
             assert reward.facts["correct"] == turned[reward.attempt].correct != stored[id].facts["correct"]

@@ -188,13 +188,13 @@ def test_defect_5_the_share_never_reaches_the_loss() -> None:
 def _loss(rate: float) -> float:
     import torch
 
-    from agent0.training.objectives import Rows, objectives
+    from agent0.training.objectives import MinibatchRows, objectives
 
     samples = _samples(rate)
     told = {name: torch.tensor([getattr(s, name) for s in samples]) for name in ("advantage", "weight", "clip_high")}
     behaviour = torch.tensor([s.trajectory.logprobs for s in samples])
     mask = torch.tensor([s.trajectory.mask for s in samples])
-    rows = Rows(behaviour + 0.4 * mask, behaviour, mask, **told)
+    rows = MinibatchRows(behaviour + 0.4 * mask, behaviour, mask, **told)
     return float(objectives()["adpo"].loss(rows, {"clip_low": 0.2}).loss)
 
 

@@ -23,13 +23,13 @@ from agent0.events.values import (
     Usage,
 )
 from agent0.ports.models import GenerateRequest, Generation, Sampling, ToolSpec
-from agent0.rollout.attempt import Progress, Written, generations
+from agent0.rollout.attempt import AttemptProgress, WrittenTurn, generations
 from agent0.rollout.attempt_events import conditions, to_events
 from agent0.rollout.claim_check import INLINE, claim, claim_turns, get_progress, put_progress, redeem
 from agent0.rollout.prompts import prompt, render
 from agent0.rollout.student import Conditions, begin, conclude, plain_output, specs_of, step
 from agent0.rollout.tool_prompts import text_arguments
-from agent0.rollout.workspace_store import Keeper, Scratch, Stored, opened
+from agent0.rollout.workspace_store import Keeper, Scratch, StoredFolder, opened
 from agent0.settings import RunConfig, StudentConfig
 from agent0.state.run_state import RunState
 from agent0.tasks.seeds import derive_seed
@@ -82,20 +82,20 @@ def test_the_conditions_of_an_attempt_are_its_runs() -> None:
     assert (given.prefill, given.temperature, given.start) == ("", None, None)
 
 
-def progress(**more: Any) -> Progress:
+def progress(**more: Any) -> AttemptProgress:
     call = ToolCall(name="python", arguments={"code": "print(40+2)"})
     done = ToolResult(state=ToolState.OK, output="42\n", wall_s=0.5)
     failed = ToolResult(state=ToolState.ERROR, output="no", wall_s=0.25)
     usage = Usage(prompt_tokens=3, completion_tokens=2, wall_s=1.0, first_s=0.5)
-    one = Written(text="x", token_ids=(5, 6), logprobs=(-1.0, -3.0), prompt_ids=(1, 2), usage=usage, model="m", seed=4,
-                  capture="tokens", author="other")  # fmt: skip
+    one = WrittenTurn(text="x", token_ids=(5, 6), logprobs=(-1.0, -3.0), prompt_ids=(1, 2), usage=usage, model="m",
+                  seed=4, capture="tokens", author="other")  # fmt: skip
     plain: dict[str, Any] = {
         "transcript": (Turn(role="user", content="q"), Turn(role="assistant", content="x", token_ids=(5, 6))),
         "prompt": "v1", "turns": 1, "calls": 1, "seconds": 2.0, "characters": 3, "written": (one,), "question": "q",
         "called": (ToolUse(turn=0, call=call, result=done), ToolUse(turn=0, call=call, result=failed, inner=True)),
         "work": ADAPTER, "errors": 2, "subgoals": ("1", None),
     }  # fmt: skip
-    return Progress(**{**plain, **more})
+    return AttemptProgress(**{**plain, **more})
 
 
 async def test_a_turn_that_goes_on_becomes_its_calls_and_itself() -> None:
@@ -206,7 +206,7 @@ def test_an_attempt_begins_with_its_budgets() -> None:
     )
     words = prompt("compact", "math", "student")
     now = begin(TASK, words, config)
-    assert now == Progress(
+    assert now == AttemptProgress(
         transcript=render(words, {"question": TASK.question, "domain": "math"}), prompt=words.version, turns=3, calls=2,
         seconds=5.0, characters=600, question=TASK.question,
     )  # fmt: skip
@@ -259,7 +259,7 @@ async def test_a_folder_is_kept_whenever_it_changed() -> None:
     assert keeper.work == kept.manifest != None  # noqa: E711 - not the first one
     await keeper.keep({})
     assert (await keeper.keep(kept)).manifest == kept.manifest == keeper.work
-    assert await opened(None, store) == {} == dict(Stored(None, store))
+    assert await opened(None, store) == {} == dict(StoredFolder(None, store))
     with pytest.raises(NotFoundError) as gone:
         store.get(ADAPTER)
     assert told(gone) == ("Artifact aaaaaaaaaaaa is not of this attempt.", "", "")

@@ -32,10 +32,10 @@ from agent0.infra.storage.datasets import BenchmarkFolder
 from agent0.projections import Projector, tables
 from agent0.report.html.run_page import page
 from agent0.report.overview import overview
-from agent0.report.targets import Measured, Spent, target_table
+from agent0.report.targets import RunMeasures, Spent, target_table
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import BenchmarkSettings, RunConfig, Settings
-from agent0.state.run_state import Checkpoint, Score
+from agent0.state.run_state import Checkpoint, ValidationScore
 from tests.play import play
 from tests.story import bodies
 from tests.world import NOON, ports, small, started
@@ -195,7 +195,7 @@ def test_the_port_reads_a_file_once_and_refuses_without_a_folder(tmp_path: Path)
 
 def scored(name: str, *right: int) -> Checkpoint:
     """Right answers of 40 items in each benchmark."""
-    told = {f"b{i}/40/1": Score(n / 40, "1" * n + "0" * (40 - n)) for i, n in enumerate(right)}
+    told = {f"b{i}/40/1": ValidationScore(n / 40, "1" * n + "0" * (40 - n)) for i, n in enumerate(right)}
     return Checkpoint(name, Artifact(sha256="a" * 64, size=1), benchmarks=told)
 
 
@@ -226,7 +226,7 @@ async def test_the_gate_is_off_unless_set(told: list[Recorded], on: bool) -> Non
     cause = next(one for one in told if one.event in scores(told) and state_at(told, one.seq).phase == "judging")
     state = state_at(told, cause.seq)
     assert state.candidate and state.candidate.score
-    high = Score(1.0, "1" * 4)
+    high = ValidationScore(1.0, "1" * 4)
     candidate = replace(scored("student-0", 5), score=high)
     evaluation = state.config.evaluation.model_copy(update={"benchmark_gate": on})
     config = state.config.model_copy(update={"evaluation": evaluation})
@@ -290,7 +290,7 @@ SPENT = Spent(2, {"student": (4_000_000, 1_000_000), "teacher": (0, 0)}, hours=0
 )
 def test_a_missing_price_is_never_zero(energy: dict[str, float], student: dict[str, Any], cost: float | None) -> None:
     plan = small(energy=energy, student=student)
-    row = next(one for one in target_table(Measured(spent=SPENT), plan) if one["target"].startswith("cost"))
+    row = next(one for one in target_table(RunMeasures(spent=SPENT), plan) if one["target"].startswith("cost"))
     assert row["value"] == (cost if cost is None else pytest.approx(cost))
     assert row["met"] is (None if cost is None else cost < 0.1)
     assert bool(row["measure"]) == (cost is None)
@@ -300,20 +300,20 @@ def test_a_missing_price_is_never_zero(energy: dict[str, float], student: dict[s
 @pytest.mark.parametrize(
     ("found", "target", "value", "met"),
     [
-        (Measured(gains={"gsm8k": 0.15}), "gsm8k", 0.15, True),
-        (Measured(gains={"gsm8k": 0.149}), "gsm8k", 0.149, False),
-        (Measured(gains={"arc_challenge": 0.15}), "arc_challenge", 0.15, False),
-        (Measured(tool_use=0.8), "tasks solved", 0.8, False),
-        (Measured(complex_s=29.0), "latency of complex", 29.0, True),
-        (Measured(simple_s=5.0), "latency of simple", 5.0, False),
-        (Measured(validation=(0.5, 0.6)), "spread", None, None),
-        (Measured(validation=(0.0, 0.5, 0.6, 0.6, 0.6, 0.6)), "spread", pytest.approx(0.0447, abs=1e-4), True),
-        (Measured(validation=(0.2, 0.5, 0.8)), "spread", pytest.approx(0.3), False),
-        (Measured(promoted=(0.2,)), "promotions", None, None),
-        (Measured(promoted=(0.2, 0.3, 0.3)), "promotions", 0, True),
-        (Measured(promoted=(0.2, 0.3, 0.29)), "promotions", 1, False),
+        (RunMeasures(gains={"gsm8k": 0.15}), "gsm8k", 0.15, True),
+        (RunMeasures(gains={"gsm8k": 0.149}), "gsm8k", 0.149, False),
+        (RunMeasures(gains={"arc_challenge": 0.15}), "arc_challenge", 0.15, False),
+        (RunMeasures(tool_use=0.8), "tasks solved", 0.8, False),
+        (RunMeasures(complex_s=29.0), "latency of complex", 29.0, True),
+        (RunMeasures(simple_s=5.0), "latency of simple", 5.0, False),
+        (RunMeasures(validation=(0.5, 0.6)), "spread", None, None),
+        (RunMeasures(validation=(0.0, 0.5, 0.6, 0.6, 0.6, 0.6)), "spread", pytest.approx(0.0447, abs=1e-4), True),
+        (RunMeasures(validation=(0.2, 0.5, 0.8)), "spread", pytest.approx(0.3), False),
+        (RunMeasures(promoted=(0.2,)), "promotions", None, None),
+        (RunMeasures(promoted=(0.2, 0.3, 0.3)), "promotions", 0, True),
+        (RunMeasures(promoted=(0.2, 0.3, 0.29)), "promotions", 1, False),
     ],
 )
-def test_targets_are_met_at_their_limits(found: Measured, target: str, value: Any, met: bool | None) -> None:
+def test_targets_are_met_at_their_limits(found: RunMeasures, target: str, value: Any, met: bool | None) -> None:
     (row,) = [one for one in target_table(found, small()) if one["target"].startswith(target)]
     assert (row["value"], row["met"]) == (value, met)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.assembly.replay.forks import check_run
-from agent0.errors import Kind
+from agent0.errors import ErrorKind
 from agent0.events import runs
 from agent0.events.alarms import DependencyLost
 from agent0.events.base import Event, Recorded, record
@@ -188,7 +188,7 @@ def home(tmp_path: Path) -> Iterator[Path]:
 def test_every_screen_says_that_a_run_failed_and_it_can_be_resumed(home: Path, tmp_path: Path) -> None:
     barren = ("-s", "run.curriculum.band=[0.98,0.99]", "-s", "run.training.teacher.enabled=false")
     ended = call("run", "start", *SMALL, *barren, home=home)
-    assert ended.code == Kind.RUN_FAILED.exit_code == 6
+    assert ended.code == ErrorKind.RUN_FAILED.exit_code == 6
     cause = "nothing could be trained on for 2 iterations in a row"
     assert "failed" in ended.err and cause in ended.err.lower() and "run resume" in ended.err
     assert cause in ended.out

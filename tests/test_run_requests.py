@@ -13,7 +13,7 @@ from agent0.events.values import Artifact, Task
 from agent0.run.forking import redone
 from agent0.run.requests import REQUESTS, attempt_requests, drop, evaluation_id, evaluation_progress, pending_ids
 from agent0.settings import RunConfig
-from agent0.state.run_state import AttemptState, Checkpoint, EvaluationState, RunState, Score, TaskState
+from agent0.state.run_state import AttemptState, Checkpoint, EvaluationState, RunState, TaskState, ValidationScore
 from agent0.tasks.seeds import derive_seed
 
 ADAPTER = Artifact(sha256="a" * 64, size=1)
@@ -50,7 +50,7 @@ def test_each_phase_scores_its_checkpoint_on_its_sets() -> None:
     ]  # fmt: skip
     final = [("base-test-final", "test", 4, False, ""), ("base-benchmark-gsm8k-final", *BENCH)]
     assert evaluations(state("final")) == final
-    known = Checkpoint("base", None, None, {"gsm8k/3/9": Score(0.5)})
+    known = Checkpoint("base", None, None, {"gsm8k/3/9": ValidationScore(0.5)})
     assert evaluations(state("final", promoted=(known,))) == final[:1]
     half = replace(state("baseline"), pending=frozenset({"base-test"}))
     assert [one[0] for one in evaluations(half)] == ["base-test"]

@@ -7,20 +7,20 @@ from typing import Any
 import pytest
 
 from agent0.errors import Agent0Error, NotFoundError, OperationError
-from agent0.evaluation.calibration_report import Found, as_row, to_event
+from agent0.evaluation.calibration_report import CalibrationReport, as_row, to_event
 from agent0.evaluation.checkpoint_registry import kept, promotion, rollback, side_by_side
-from agent0.evaluation.checkpoint_score import Item as Attempted
+from agent0.evaluation.checkpoint_score import ScoredItem as Attempted
 from agent0.evaluation.checkpoint_score import score
-from agent0.evaluation.failure_modes import FailureMode, Outcome, error_class, failure_counts, failure_modes
+from agent0.evaluation.failure_modes import FailureMode, ItemOutcome, error_class, failure_counts, failure_modes
 from agent0.evaluation.promotion import judge, lost_benchmark
 from agent0.evaluation.protocol import EvaluationProtocol, scores
 from agent0.evaluation.teacher_promotion import TeacherVerdict, judge_proposals
 from agent0.events.checkpoints import CheckpointTrained, EvaluationRequested, StudentExamined
 from agent0.events.values import Artifact
-from agent0.rollout.confidence.calibration import Candidate, Measured
+from agent0.rollout.confidence.calibration import Candidate, MeasuredCalibrator
 from agent0.settings import EvaluationConfig, RunConfig
 from agent0.state import run_state
-from agent0.state.run_state import Checkpoint, Proposals, RunState, Score
+from agent0.state.run_state import Checkpoint, Proposals, RunState, ValidationScore
 from agent0.stats.calibrators import Bin
 from agent0.stats.intervals import wilson
 from agent0.stats.paired_tests import agreeing, compare, outcomes
@@ -108,11 +108,11 @@ def test_scores_of_a_protocol_are_shares_of_tasks_with_intervals() -> None:
 
 def test_a_measured_calibrator_becomes_an_event_and_a_row() -> None:
     made = Candidate("answer", "platt", (0.5, 2.0), 40, 0.25)
-    one = Measured(
+    one = MeasuredCalibrator(
         made, 50, 0.2, (0.1, 0.3), 0.05, (0.01, 0.0999), 0.02, 0.3, 0.15, 0.8, (), (Bin(0.5, 0.6, 7, 0.55, 0.5),),
         (0.1, 0.2), (0.7, 0.9),
     )  # fmt: skip
-    found = Found("run", "tiny", "student-1", 3, 0, 9, 1, 1, 40, 50, 0.5, 0.6, (0.1, 0.2), (one,))
+    found = CalibrationReport("run", "tiny", "student-1", 3, 0, 9, 1, 1, 40, 50, 0.5, 0.6, (0.1, 0.2), (one,))
     assert to_event(found, one, 4).model_dump() == {
         "name": "tiny", "signal": "answer", "method": "platt", "parameters": (0.5, 2.0), "fitted_on": 40,
         "scored_on": 50, "ece_before": 0.2, "ece_after": 0.05, "lower95": 0.01, "upper95": 0.0999, "brier_before": 0.3,
@@ -141,11 +141,11 @@ def test_a_measured_calibrator_becomes_an_event_and_a_row() -> None:
 
 def test_a_failure_mode_has_all_fields_and_the_largest_gain_comes_first() -> None:
     told = [
-        Outcome(False, {"domain": "math", "error": "sign", "tool": ""}),
-        Outcome(None, {"domain": "math", "error": "undecided"}),
-        Outcome(True, {"domain": "math"}),
-        Outcome(False, {"domain": "code", "error": "sign", "one": "value"}),
-        Outcome(True, {"domain": "text"}),
+        ItemOutcome(False, {"domain": "math", "error": "sign", "tool": ""}),
+        ItemOutcome(None, {"domain": "math", "error": "undecided"}),
+        ItemOutcome(True, {"domain": "math"}),
+        ItemOutcome(False, {"domain": "code", "error": "sign", "one": "value"}),
+        ItemOutcome(True, {"domain": "text"}),
     ]
     low, high = wilson(2, 5)
     first, *rest = failure_modes(told)
@@ -175,8 +175,8 @@ def test_a_wrong_answer_is_told_from_the_right_one(answer: str | None, right: st
 # --- the gate
 
 
-def scored(text: str) -> Score:
-    return Score(text.count("1") / len(text), text)
+def scored(text: str) -> ValidationScore:
+    return ValidationScore(text.count("1") / len(text), text)
 
 
 def test_a_verdict_says_its_evidence_in_full() -> None:
@@ -226,7 +226,7 @@ def test_the_best_is_the_latest_of_equals_and_the_student_stands_beside_it() -> 
     many = [Checkpoint("base", None, scored("1" * 30)), Checkpoint("s0", None, scored("0" * 10 + "1" * 19 + "0"))]
     lost = judge(scored("0" * 30), many[1:], EvaluationConfig(margin=1))
     assert not lost.promoted and "of s0, the best so far: a proven loss;" in lost.reason
-    held = [Checkpoint("base", None, Score(0.9)), many[1]]
+    held = [Checkpoint("base", None, ValidationScore(0.9)), many[1]]
     beside = judge(scored("0" * 30), held, EvaluationConfig(margin=1))
     assert not beside.promoted and beside.against == 19 / 30
     assert "of s0, the student: a proven loss;" in beside.reason
@@ -278,7 +278,7 @@ def test_teachers_are_compared_by_both_shares() -> None:
 
 
 def state(*names: str, **more: Any) -> RunState:
-    promoted = tuple(Checkpoint(name, None, Score(0.5)) for name in ("base", *names))
+    promoted = tuple(Checkpoint(name, None, ValidationScore(0.5)) for name in ("base", *names))
     return RunState("r", 9, RunConfig(), "", promoted=promoted, **more)
 
 

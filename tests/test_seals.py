@@ -25,7 +25,7 @@ from agent0.infra.integrity.seal_journal import SealFile, Stream
 from agent0.infra.integrity.sealer import BrokenLogError, Sealer
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.nats_server import open_server
-from agent0.provenance.hash_chain import Chain, Difference, Seal, digest_of, localise, seal_of
+from agent0.provenance.hash_chain import Chain, LogMismatch, Seal, digest_of, localise, seal_of
 from agent0.settings import Settings
 from tests.terminal import agent0 as call
 
@@ -59,7 +59,7 @@ def sealed_log(cuts: list[int]) -> Bodies:
     return out
 
 
-def differences(bodies: Bodies) -> list[Difference]:
+def differences(bodies: Bodies) -> list[LogMismatch]:
     chain = Chain()
     return [one for seq, body in bodies for one in chain.feed(seq, body)]
 
@@ -121,9 +121,9 @@ def test_a_run_cannot_seal_the_log_and_no_seal_covers_what_comes_after_it() -> N
 def test_a_copy_tells_which_events_of_a_segment_changed() -> None:
     known = {seq: digest_of(alarm(f"a{seq}").to_json()) for seq in range(1, 6)}
     held = known | {2: known[4], 4: known[2], 5: b"x" * 32}
-    found = localise(Difference("changed", 1, 5, "differs"), held, known)
+    found = localise(LogMismatch("changed", 1, 5, "differs"), held, known)
     assert [(one.problem, one.first) for one in found] == [("swapped", 2), ("swapped", 4), ("changed", 5)]
-    assert localise(Difference("changed", 1, 5, "differs"), held, {}) == [Difference("changed", 1, 5, "differs")]
+    assert localise(LogMismatch("changed", 1, 5, "differs"), held, {}) == [LogMismatch("changed", 1, 5, "differs")]
 
 
 # --- what is noted outside --------------------------------------------------------------------------------------------
@@ -348,7 +348,7 @@ async def test_a_changed_body_is_named_with_the_help_of_the_tables(held: Setting
         chain = Chain()
         found = [d async for d in seals.through(log, chain, 53)]
         assert found == []
-        forged = Difference("changed", 1, 20, "differs")
+        forged = LogMismatch("changed", 1, 20, "differs")
         from agent0.assembly.log.integrity import _Copy
 
         [one] = await seals._localised(log, forged, _Copy(held))

@@ -2,17 +2,24 @@
 
 import pytest
 
-from agent0.evaluation.serving_parity import Parity, Step, limit, parity, probes
+from agent0.evaluation.serving_parity import DecodedToken, Parity, limit, parity, probes
 from agent0.tasks.families import families
 
 
 def test_parity_has_all_fields() -> None:
-    ours = [[Step(0, -1.0), Step(1, -2.0)], [Step(5, -1.0)], [Step(7, -1.0)], []]
-    theirs = [[Step(0, -1.5), Step(2, -0.1, {1: -2.25}), Step(9, 0.0)], [Step(6, -1.0)], [], []]
+    ours = [[DecodedToken(0, -1.0), DecodedToken(1, -2.0)], [DecodedToken(5, -1.0)], [DecodedToken(7, -1.0)], []]
+    theirs = [
+        [DecodedToken(0, -1.5), DecodedToken(2, -0.1, {1: -2.25}), DecodedToken(9, 0.0)],
+        [DecodedToken(6, -1.0)],
+        [],
+        [],
+    ]
     assert parity(ours, theirs) == Parity(4, 2, 0.5, 0.375, 3, 2)
     assert parity([ours[1], ours[0]], [theirs[1], ours[0]]) == Parity(2, 2, 0.0, 0.0, 1, 1), "the next prompt counts"
     assert parity([], []) == Parity(0, 0, 0.0, 0.0, 0, 0)
-    assert parity([[Step(1, -1.0), Step(2, -1.0)]], [[Step(1, -1.0)]]) == Parity(1, 1, 0.0, 0.0, 0, 0)
+    assert parity([[DecodedToken(1, -1.0), DecodedToken(2, -1.0)]], [[DecodedToken(1, -1.0)]]) == Parity(
+        1, 1, 0.0, 0.0, 0, 0
+    )
     with pytest.raises(ValueError, match="zip"):
         parity(ours, theirs[1:])
 

@@ -20,7 +20,7 @@ from agent0.ports.models import GenerateRequest, Generation
 from agent0.routing.confidence import features, probability
 from agent0.routing.strategies import Answer, Option, Question, Rules, strategies
 from agent0.routing.vote import weigh
-from agent0.routing.walk import Recorded, walk, walk_all
+from agent0.routing.walk import RecordedQuestion, walk, walk_all
 from agent0.settings import CalibratorConfig, RoutingConfig
 from agent0.stats.calibrators import log_odds, sigmoid
 from tests.test_gateway import ASKED, Vendor, books, link
@@ -30,17 +30,17 @@ OPTIONS = (HOME, CLOUD, BEST)
 RULES = Rules(threshold=0.7, worth=1000, share=0.5, allowance=10_000)
 
 
-def recorded(home: float | None = 0.5, cloud: float | None = 0.8, best: float | None = None) -> Recorded:
+def recorded(home: float | None = 0.5, cloud: float | None = 0.8, best: float | None = None) -> RecordedQuestion:
     """The three models disagree in pairs: ``tiny`` says a, the others b."""
     answers = {
         "tiny": Answer("tiny", "a", home, 0),
         "cloud": Answer("cloud", "b", cloud, 40),
         "best": Answer("best", "b", best, 400),
     }
-    return Recorded(OPTIONS, answers, draw=0.25)
+    return RecordedQuestion(OPTIONS, answers, draw=0.25)
 
 
-def asked(name: str, one: Recorded, rules: Rules = RULES, spent: int = 0) -> tuple[list[str], str]:
+def asked(name: str, one: RecordedQuestion, rules: Rules = RULES, spent: int = 0) -> tuple[list[str], str]:
     """Whom the strategy asks, and whose answer it gives."""
     routed = walk(strategies()[name].decide, one, rules, spent)
     return [answer.model for answer in routed.answers], routed.chosen
@@ -71,7 +71,7 @@ def asked(name: str, one: Recorded, rules: Rules = RULES, spent: int = 0) -> tup
         ("shadow", recorded(0.1, 0.99), RULES, (["tiny", "cloud", "best"], "tiny")),
     ],
 )
-def test_each_strategy(name: str, one: Recorded, rules: Rules, wanted: tuple[list[str], str]) -> None:
+def test_each_strategy(name: str, one: RecordedQuestion, rules: Rules, wanted: tuple[list[str], str]) -> None:
     assert asked(name, one, rules) == wanted
 
 
@@ -82,7 +82,7 @@ def test_every_strategy_ends_and_gives_an_answer_that_it_asked_for(name: str) ->
         options = tuple(Option(str(n), rng.choice([0, 5, None]), rng.choice([None, 0.3, 0.9])) for n in range(3))
         options = (Option("0", 0, 0.5), *options[1:])
         answers = {one.model: Answer(one.model, rng.choice("ab"), rng.choice([None, 0.2, 0.9]), 3) for one in options}
-        routed = walk(strategies()[name].decide, Recorded(options, answers, rng.random()), RULES)
+        routed = walk(strategies()[name].decide, RecordedQuestion(options, answers, rng.random()), RULES)
         assert routed.chosen in {one.model for one in routed.answers}
         assert len({one.model for one in routed.answers}) == len(routed.answers)
 
@@ -196,7 +196,7 @@ async def test_a_replay_comes_to_what_really_running_comes_to(log: Log) -> None:
         assert [one.chosen for one in rerouted] == [event.chosen for event in real]
 
 
-def _recorded(event: CallRouted) -> Recorded:
+def _recorded(event: CallRouted) -> RecordedQuestion:
     from agent0.experiments.reroute import recorded_of
 
     return recorded_of(event, {})

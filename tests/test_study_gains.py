@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from agent0.evaluation import item_rollout
-from agent0.evaluation.checkpoint_score import Item
+from agent0.evaluation.checkpoint_score import ScoredItem
 from agent0.evaluation.item_events import checkpoint_evaluated, item_scored, items_of
 from agent0.evaluation.item_rollout import RolloutPorts, attempt_all, attempt_item
 from agent0.evaluation.protocol import EvaluationProtocol
-from agent0.evaluation.protocol_runner import Answered, ProtocolResult, as_json_lines, run_protocol
+from agent0.evaluation.protocol_runner import AnsweredTask, ProtocolResult, as_json_lines, run_protocol
 from agent0.evaluation.suite import suite
 from agent0.events.checkpoints import EvaluationRequested
 from agent0.events.tasks import ResultVerified
@@ -60,7 +60,9 @@ async def test_a_protocol_records_every_answer_and_the_most_frequent() -> None:
     model = Playback([f"\\boxed{{{right}}}"])
     given = Conditions(model, CONFIG, TrustingSandbox(), Scratch(), seed=1)
     found = await run_protocol([task], EvaluationProtocol(1, 3, 2, 0.5), given, TrustingSandbox())
-    answer = Answered("math", "arithmetic", task.canonical, task.question, (right, right), (True, True), right, True)
+    answer = AnsweredTask(
+        "math", "arithmetic", task.canonical, task.question, (right, right), (True, True), right, True
+    )
     assert found == ProtocolResult((answer,), 2 * len(f"\\boxed{{{right}}}"))
     assert (found.right, found.majority) == ((2,), "1")
     assert {one.sampling.temperature for one in model.asked} == {0.5}
@@ -92,7 +94,7 @@ async def test_an_item_is_attempted_greedily_under_the_runs_settings() -> None:
     ports = RolloutPorts(Opened(model), sandbox, sandbox, ToolCache(), None, tools())  # type: ignore[arg-type]
     plain = REQUEST.model_copy(update={"forced_tool": False})
     item = await attempt_item(plain, 0, run, ports)
-    assert item == Item(
+    assert item == ScoredItem(
         task=first.canonical, domain="math", level=first.level, question=first.question, answer=right, correct=True,
         tool_ok=0, tokens=len(f"\\boxed{{{right}}}"), seconds=0.25, signals=item.signals,
     )  # fmt: skip
@@ -110,7 +112,7 @@ async def test_an_item_is_attempted_greedily_under_the_runs_settings() -> None:
 
 def test_an_item_comes_back_from_its_event_whatever_its_length() -> None:
     store = MemoryArtifacts()
-    short = Item("t", "math", 2, "q", "1", True, 1, 2, 0.5, {"answer": 0.5}, 1, 2, ("0", None))
+    short = ScoredItem("t", "math", 2, "q", "1", True, 1, 2, 0.5, {"answer": 0.5}, 1, 2, ("0", None))
     long = replace(short, question="q" * INLINE)
     said = Conversation(transcript=(Turn(role="assistant", content="1"),))
     events = [item_scored("e", number, attempt(item, said), store) for number, item in enumerate((short, long))]

@@ -13,7 +13,15 @@ from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained
 from agent0.events.tasks import TaskAttempted, TaskProposed
 from agent0.events.values import Usage
 from agent0.experiments import ablation_results as results
-from agent0.experiments.ablation_results import Outcome, averaged, cost_rows, curves, outcome_of, run_rows, variant_rows
+from agent0.experiments.ablation_results import (
+    RunOutcome,
+    averaged,
+    cost_rows,
+    curves,
+    outcome_of,
+    run_rows,
+    variant_rows,
+)
 from agent0.experiments.hyperparameter_search import Tried, best_by_budget, outcome
 from agent0.experiments.ladder_rows import better_on_every_seed, ladder_rows, lead_rows, level_rows
 from agent0.report.charts.ablation_charts import curve
@@ -73,7 +81,7 @@ def test_an_outcome_is_read_from_the_log_field_by_field() -> None:
     events = recorded_run()
     found = outcome_of("arm", 3, "student-1", 2, events)
     scores = tuple(one.event for one in events if isinstance(one.event, CheckpointEvaluated))
-    assert found == Outcome(
+    assert found == RunOutcome(
         "arm", 3, "run-1", "student-1", 2, scores,
         cost={
             "attempts": 2, "tokens": 45, "model_s": 1.5, "steps": 10, "learned_tokens": 45, "training_s": 1.75,
@@ -82,13 +90,13 @@ def test_an_outcome_is_read_from_the_log_field_by_field() -> None:
     )  # fmt: skip
 
 
-def cell(arm: str, seed: int, before: str, after: str, **more: Any) -> Outcome:
+def cell(arm: str, seed: int, before: str, after: str, **more: Any) -> RunOutcome:
     scores = (
         scored("base", before, -1), scored("base", "0" * len(before), -1, forced_tool=True),
         scored("base", before, -1, split="validation"), scored("student-0", after, split="validation"),
         scored("student-0", after), scored("student-9", "1" * len(after), 9),
     )  # fmt: skip
-    return Outcome(arm, seed, f"r-{arm}-{seed}", "student-0", 2, scores, **more)
+    return RunOutcome(arm, seed, f"r-{arm}-{seed}", "student-0", 2, scores, **more)
 
 
 def test_a_mean_over_seeds_has_the_wider_interval() -> None:
@@ -171,9 +179,9 @@ def test_a_row_of_a_ladder_has_all_fields() -> None:
         "arm": "ours", "seed": 3, "height_untrained": 10, "added_untrained": 1.65, "height": 10, "added": 2.51,
         "taught_change": 0.325,
     }  # fmt: skip
-    assert ladder_rows([Outcome("ours", 3, "r", "student-7", 8, scores)], taught=5) == [row]
+    assert ladder_rows([RunOutcome("ours", 3, "r", "student-7", 8, scores)], taught=5) == [row]
     none = dict.fromkeys(row) | {"arm": "ours", "seed": 3}
-    assert ladder_rows([Outcome("ours", 3, "r", "student-7", 8, ())], taught=5) == [none]
+    assert ladder_rows([RunOutcome("ours", 3, "r", "student-7", 8, ())], taught=5) == [none]
 
 
 def ladder_row(arm: str, seed: int, before: float, after: float | None) -> dict[str, Any]:
@@ -206,8 +214,8 @@ def test_better_means_on_every_seed_that_both_have() -> None:
 
 
 def test_accuracies_by_level_are_means_over_seeds_the_base_of_the_first_variant_alone() -> None:
-    def run(arm: str, seed: int, base: Mapping[str, float], after: Mapping[str, float]) -> Outcome:
-        return Outcome(arm, seed, "r", "student-1", 2, (levels(BASE, base), levels("student-1", after)))
+    def run(arm: str, seed: int, base: Mapping[str, float], after: Mapping[str, float]) -> RunOutcome:
+        return RunOutcome(arm, seed, "r", "student-1", 2, (levels(BASE, base), levels("student-1", after)))
 
     held = [
         run("ours", 0, {"4": 0.5, "10": 0.0}, {"4": 1.0, "10": 0.25}),
@@ -221,7 +229,7 @@ def test_accuracies_by_level_are_means_over_seeds_the_base_of_the_first_variant_
         {"arm": "other", "levels": {"4": 0.75}},
     ]
     assert list(found[0]["levels"]) == ["4", "9", "10"], "as numbers"
-    assert level_rows([Outcome("ours", 0, "r", "student-1", 2, ())]) == [] == level_rows([])
+    assert level_rows([RunOutcome("ours", 0, "r", "student-1", 2, ())]) == [] == level_rows([])
 
 
 # --- a search

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from agent0.assembly.tooling.tool_calls import ToolRequest, open_bench
 from agent0.assembly.tooling.workspaces import content, find
 from agent0.cli.tools import jsonl_server
-from agent0.cli.tools.jsonl_server import LONGEST, Lines, serve
+from agent0.cli.tools.jsonl_server import LONGEST, LineSplitter, serve
 from agent0.events.values import ToolState
 from tests.test_tool_cli import KEYS, held
 
@@ -203,11 +203,11 @@ async def test_a_reader_that_went_away_ends_the_server(home: Path) -> None:
 @given(st.lists(st.binary(max_size=40), max_size=8), st.integers(1, 50))
 def test_lines_do_not_depend_on_how_they_are_cut(parts: list[bytes], longest: int) -> None:
     data = b"\n".join(parts)
-    cutter, got = Lines(longest), list[bytes | None]()
+    cutter, got = LineSplitter(longest), list[bytes | None]()
     for part in parts[:-1]:
         got += [*cutter.feed(part), *cutter.feed(b"\n")]
     got += [*cutter.feed(parts[-1] if parts else b""), *cutter.end()]
-    whole = Lines(longest)
+    whole = LineSplitter(longest)
     assert got == [*whole.feed(data), *whole.end()]
     expected = data.split(b"\n") if data else []
     if expected and not expected[-1]:

@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from agent0.assembly.tracking.measured import Measured, Point
+from agent0.assembly.tracking.measured import Point, RunSeries
 from agent0.assembly.tracking.sinks import SINKS, export
 from agent0.assembly.tracking.tensorboard_events import masked_crc
 from agent0.errors import ConfigError, OperationError, RequirementsError
@@ -34,7 +34,7 @@ POINTS = tuple(
     for series, value in zip(("curve/validation", "iteration/reward"), values, strict=True)
     if value is not None
 )
-FOUND = Measured("tiny-1a2b3c", "tiny", {"student.lr": 0.1, "curriculum.levels": [1, 2], "long": "x" * 900}, POINTS)
+FOUND = RunSeries("tiny-1a2b3c", "tiny", {"student.lr": 0.1, "curriculum.levels": [1, 2], "long": "x" * 900}, POINTS)
 SMALL = ("--profile", "scripted", "--tasks", "3", "--attempts", "2", "--iterations", "1", "-s", "run.evaluation.test=2",
          "-s", "run.evaluation.validation=2", "-s", "sandbox.workers=1")  # fmt: skip
 

@@ -17,7 +17,7 @@ from agent0.training.pipeline import settings_of
 from agent0.training.scored_trajectory import ScoredTrajectory, solution_pattern
 from agent0.training.selection import (
     SLOWER,
-    Selection,
+    DatasetSelection,
     learning_rate,
     nan_share,
     select,
@@ -44,7 +44,7 @@ def chosen(
     config: RunConfig = CONFIG,
     role: Any = "student",
     replay: list[ScoredTrajectory] | None = None,
-) -> Selection:
+) -> DatasetSelection:
     return select(role, trajectories, replay or [], author="me", config=config, seed=3)
 
 

@@ -21,7 +21,7 @@ from agent0.run.canaries import canaries
 from agent0.run.iteration_measures import MEANING
 from agent0.run.monitors.iteration_metrics import measure
 from agent0.settings import RunConfig
-from agent0.state.run_state import AttemptState, Checkpoint, RunState, Score, TaskState
+from agent0.state.run_state import AttemptState, Checkpoint, RunState, TaskState, ValidationScore
 from agent0.stats.claims import Claim, Scored, claims, step_by_step
 from agent0.stats.paired_tests import agreeing, compare
 from agent0.tasks.families import families
@@ -293,7 +293,7 @@ def test_an_iteration_has_all_its_measures() -> None:
         "student_reward": 0.125, "solve_rate": 0.5, "solved": 0.666667, "frontier": 0.333333, "label_accuracy": 1.0,
         "variety": 1.0, "unread": 0.0,
     }  # fmt: skip
-    scored_ = replace(state, promoted=(Checkpoint("base", None, Score(0.375)),))
+    scored_ = replace(state, promoted=(Checkpoint("base", None, ValidationScore(0.375)),))
     assert measure(scored_)["validation"] == 0.375
     assert "label_accuracy" not in measure(replace(state, config=RunConfig(attempts=1)))
     assert measure(RunState("r", 1, RunConfig(), "")) == {"tasks": 0.0, "attempts": 0.0}

@@ -8,7 +8,7 @@ import pytest
 from agent0.cli.evaluation.bench import _answer
 from agent0.config.loading import load
 from agent0.evaluation.benchmark_scores import grouped, results, tally
-from agent0.evaluation.checkpoint_score import Item, score
+from agent0.evaluation.checkpoint_score import ScoredItem, score
 from agent0.evaluation.item_events import items_of
 from agent0.events.benchmarks import BenchmarkStarted, ItemScored
 from agent0.events.checkpoints import EvaluationItemScored, EvaluationRequested
@@ -110,9 +110,9 @@ REQUEST = EvaluationRequested(
 )
 
 
-def held(cut: int, n: int) -> list[Item]:
+def held(cut: int, n: int) -> list[ScoredItem]:
     common: dict[str, Any] = {"domain": "math", "level": 1, "question": "q", "answer": None, "correct": False}
-    return [Item(task=str(k), **common, tool_ok=0, tokens=1, seconds=0.1, truncated=k < cut) for k in range(n)]
+    return [ScoredItem(task=str(k), **common, tool_ok=0, tokens=1, seconds=0.1, truncated=k < cut) for k in range(n)]
 
 
 @pytest.mark.parametrize(("cut", "n"), [*MANY, *FEW])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agent0.events.base import sha256
 from agent0.events.values import ToolCall, Trajectory, Usage
 from agent0.ports.models import Generation
-from agent0.rollout.attempt import Progress, generations
+from agent0.rollout.attempt import AttemptProgress, generations
 from agent0.rollout.confidence.signals import Agreement, agreement
 from agent0.rollout.parsing import DEEPEST, LONGEST, MOST_CALLS, ParsedTurn, parse_turn
 from agent0.rollout.solution_diversity import expected_patterns, signature, variety
@@ -201,7 +201,7 @@ def test_turns_become_one_trajectory() -> None:
 
 def test_turns_are_stored_once_and_rebuilt() -> None:
     turns = [turn((1, 2), (3,)), turn((1, 2, 3, 4), (5, 6)), turn((9,), (7,))]
-    now = Progress(transcript=(), prompt="p", turns=5, calls=4, seconds=1.0, characters=9)
+    now = AttemptProgress(transcript=(), prompt="p", turns=5, calls=4, seconds=1.0, characters=9)
     for n, one in enumerate(turns):
         now = now.wrote(one, n)
     assert generations(now) == turns

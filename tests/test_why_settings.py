@@ -17,7 +17,7 @@ from agent0.run.diagnosis import diagnose
 from agent0.run.diagnosis.case import Case, Cause, Held, Iteration, Setting, Training
 from agent0.settings import RunConfig
 from agent0.settings.evaluation import EvaluationConfig
-from agent0.state.run_state import Checkpoint, Score
+from agent0.state.run_state import Checkpoint, ValidationScore
 from tests.plugin_files import forgotten
 from tests.test_run import played
 from tests.test_why import PARTS, SCORES, TRAININGS, why
@@ -237,8 +237,8 @@ def test_what_can_have_caused_a_decline_is_named_before_the_sizes() -> None:
 
 def test_refusals_of_all_checkpoints_are_told_with_the_reason_of_the_gate_and_what_to_try() -> None:
     """Where chance explains the scores, smaller steps are no mend."""
-    base = Checkpoint("base", None, Score(0.4, "1" * 12 + "0" * 18))
-    lower, lost = Score(11 / 30, "1" * 11 + "0" * 19), Score(0.1, "1" * 3 + "0" * 27)
+    base = Checkpoint("base", None, ValidationScore(0.4, "1" * 12 + "0" * 18))
+    lower, lost = ValidationScore(11 / 30, "1" * 11 + "0" * 19), ValidationScore(0.1, "1" * 3 + "0" * 27)
     mends = {lower: "run.tasks=", lost: "run.training.student.lr="}
     for score, mend in mends.items():
         reason = judge(score, [base], EvaluationConfig()).reason

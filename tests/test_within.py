@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.assembly.runtime.prometheus import LATEST
-from agent0.evaluation.checkpoint_score import Item, score
+from agent0.evaluation.checkpoint_score import ScoredItem, score
 from agent0.events.base import Recorded
 from agent0.events.checkpoints import CheckpointEvaluated, EvaluationRequested
 from agent0.events.tasks import TaskRequested
@@ -127,8 +127,8 @@ def test_older_events_are_read() -> None:
     assert (read.checked, read.outcomes_within) == (0, "")
 
 
-def item(within: int | None, correct: bool | None, tries: int) -> Item:
-    return Item("t", "math", 1, "q", "a", correct, 0, 1, 0.1, within=within, tries=tries)
+def item(within: int | None, correct: bool | None, tries: int) -> ScoredItem:
+    return ScoredItem("t", "math", 1, "q", "a", correct, 0, 1, 0.1, within=within, tries=tries)
 
 
 items = st.tuples(st.none() | st.integers(0, 4), st.sampled_from((True, False, None)), st.integers(0, 4))

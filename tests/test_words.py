@@ -59,7 +59,7 @@ KEPT: dict[str, str] = {
     "agent0/state/run_state.py:RunState.arms": "in the digest of a run's state; of the curriculum's bandit",
     "agent0/state/run_state.py:RunState.just_settled": "in the digest of a run's state",
     "agent0/state/run_state.py:TaskState.paid": "in the digest of a run's state",
-    "agent0/experiments/ablation_results.py:Outcome.arm": "in the stored outcome of an ablation run",
+    "agent0/experiments/ablation_results.py:RunOutcome.arm": "in the stored outcome of an ablation run",
     "agent0/rollout/attempt.py:Progress.told": "in the stored progress of an attempt",
 }
 """``path:name`` -> why it keeps a retired word: it is on the wire, a setting key, a verb, or the word's other sense."""

@@ -13,11 +13,11 @@ from agent0.api import metrics
 from agent0.api.admission.guard import Guard, dress
 from agent0.api.conditional import NotModified
 from agent0.api.context import ApiContext
-from agent0.api.metrics import Measured, Measures
+from agent0.api.metrics import Measures, RequestMetrics
 from agent0.api.openai import routes as chats
 from agent0.api.pages import call_routes, forms, login, routes, study_routes, talking
 from agent0.api.pages.rendering import problem_page
-from agent0.api.problems import Problem, headers_of, is_page, plain_problem, problem_of, response_of
+from agent0.api.problems import ProblemDocument, headers_of, is_page, plain_problem, problem_of, response_of
 from agent0.api.v1 import admin, decisions, deletion, events, lists, runs, studies, tasks, writes
 from agent0.config.distribution import installed_version
 from agent0.errors import Agent0Error, OperationError, escaped
@@ -50,7 +50,7 @@ def create_app(context: ApiContext) -> FastAPI:
     app.state.context = context
     app.state.measures = measures = Measures(context)
     app.add_middleware(Guard, context=context)
-    app.add_middleware(Measured, measures=measures)
+    app.add_middleware(RequestMetrics, measures=measures)
     for router in (
         writes.router,
         decisions.router,
@@ -92,8 +92,8 @@ def _describe(app: FastAPI) -> None:
         if app.openapi_schema is None:
             schema = original()
             parts = schema.setdefault("components", {})
-            problem_schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
-            parts.setdefault("schemas", {})["Problem"] = problem_schema
+            problem_schema = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
+            parts.setdefault("schemas", {})["ProblemDocument"] = problem_schema
             parts["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
             schema["security"] = [{}, {"key": []}]
         cached: dict[str, Any] = app.openapi_schema or {}
@@ -150,7 +150,7 @@ async def _defect(request: Request, _: Exception) -> Response:
     return answer
 
 
-def _shown(request: Request, problem: Problem, headers: Mapping[str, str] = {}) -> Response:
+def _shown(request: Request, problem: ProblemDocument, headers: Mapping[str, str] = {}) -> Response:
     """For a program a problem document, for a person a page that says so."""
     if request.url.path.startswith(CHATS):  # where its clients look
         problem = problem.model_copy(

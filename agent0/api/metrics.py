@@ -35,7 +35,7 @@ def _seconds(registry: CollectorRegistry) -> Histogram:
     return Histogram("agent0_http_seconds", about, ["route"], buckets=BOUNDS, registry=registry)
 
 
-class Measured:
+class RequestMetrics:
     """Middleware around the application that counts and times every answer."""
 
     def __init__(self, app: ASGIApp, measures: Measures) -> None:

@@ -10,13 +10,13 @@ from fastapi import Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from agent0.errors import Agent0Error, AuthError, BudgetExhaustedError, Kind, OperationError
+from agent0.errors import Agent0Error, AuthError, BudgetExhaustedError, ErrorKind, OperationError
 
 MEDIA = "application/problem+json"
 RETRY_S = 5
 
 
-class Problem(BaseModel):
+class ProblemDocument(BaseModel):
     """A problem document. ``fix`` is what to do next, ``errors`` what of a request does not fit, ``error`` the same for
     clients of OpenAI's API."""
 
@@ -70,10 +70,10 @@ def status_of(error: Agent0Error) -> int:
     return STATUS.get(type(error), error.kind.status)
 
 
-def problem_of(error: Agent0Error, path: str = "") -> Problem:
+def problem_of(error: Agent0Error, path: str = "") -> ProblemDocument:
     """``error`` as a problem document about the resource at ``path``."""
     slug = _SLUGS.get(type(error), error.kind.slug)
-    return Problem(
+    return ProblemDocument(
         type=f"urn:agent0:problem:{slug}",
         title=error.what,
         status=status_of(error),
@@ -92,11 +92,11 @@ _SLUGS = {
 }
 
 
-def plain_problem(status: int, title: str, path: str = "", **more: Any) -> Problem:
+def plain_problem(status: int, title: str, path: str = "", **more: Any) -> ProblemDocument:
     """A problem of HTTP itself: no such path, a method that is not allowed, a body that does not fit."""
-    slug = {404: Kind.NOT_FOUND.slug, 422: Kind.CONFIG.slug}.get(status, "")
+    slug = {404: ErrorKind.NOT_FOUND.slug, 422: ErrorKind.CONFIG.slug}.get(status, "")
     kind = f"urn:agent0:problem:{slug}" if slug else "about:blank"
-    return Problem(type=kind, title=title or HTTPStatus(status).phrase, status=status, instance=path, **more)
+    return ProblemDocument(type=kind, title=title or HTTPStatus(status).phrase, status=status, instance=path, **more)
 
 
 def headers_of(error: Agent0Error) -> Mapping[str, str]:
@@ -104,7 +104,7 @@ def headers_of(error: Agent0Error) -> Mapping[str, str]:
     return {"Retry-After": str(ceil(error.after_s))} if isinstance(error, RateError) else {}
 
 
-def response_of(problem: Problem, headers: Mapping[str, str] = {}) -> Response:
+def response_of(problem: ProblemDocument, headers: Mapping[str, str] = {}) -> Response:
     """Make the response that carries the problem document ``problem``."""
     more = {"Retry-After": str(RETRY_S)} if problem.status == 503 else {}
     if problem.status == 401:

@@ -15,7 +15,7 @@ from agent0.errors import OperationError
 
 
 @dataclass(frozen=True)
-class Step:
+class TutorialStep:
     """A text of the tutorial, and the command that shows what it says."""
 
     text: str
@@ -23,28 +23,28 @@ class Step:
 
 
 STEPS = (
-    Step(
+    TutorialStep(
         "A run: a teacher proposes tasks, a student attempts them with tools, a verifier judges, rewards are assigned, "
         "both are trained, and held-out tasks say what came of it. Here the answers are scripted, so it takes seconds. "
         "Iterations count from 0; `untrained` stands before them.",
         ("run", "start", "--profile", "scripted", "--name", "first"),
     ),
-    Step(
+    TutorialStep(
         "The same conclusion, at any time. A run is named by its id, a unique beginning of it, its name, LAST, LAST~1.",
         ("run", "show", "first"),
     ),
-    Step(
+    TutorialStep(
         "The tasks, with the share of attempts that solved each. Those solved sometimes teach most.",
         ("task", "list", "first", "--limit", "6"),
     ),
-    Step(
+    TutorialStep(
         "One attempt, turn by turn: tool calls, the verdict, the reward.", ("trajectory", "show", "t0-000-a3", "first")
     ),
-    Step(
+    TutorialStep(
         "Why did the teacher get this reward for that task? Every part with its inputs and its weight.",
         ("reward", "explain", "t0-000", "first"),
     ),
-    Step(
+    TutorialStep(
         "All of it is in one log of events; tables are computed from it, and you can ask them in SQL.",
         (
             "projections",
@@ -52,16 +52,16 @@ STEPS = (
             "SELECT family, count(*) AS tasks, avg(solve_rate) AS solved FROM tasks GROUP BY family",
         ),
     ),
-    Step(
+    TutorialStep(
         "The past can be asked again: what would other rewards have assigned? No model is called, nothing is written.",
         ("experiment", "rescore", "first", "--rewards", "paper"),
     ),
-    Step(
+    TutorialStep(
         "And it can go on otherwise: a fork shares the past up to an event, here the beginning of iteration 1, and "
         "continues under another setting.",
         ("run", "fork", "first", "--at", "iteration:1", "--set", "run.training.student.lr=0.001", "--name", "other"),
     ),
-    Step("Both, side by side on the same held-out tasks.", ("experiment", "compare", "first", "other")),
+    TutorialStep("Both, side by side on the same held-out tasks.", ("experiment", "compare", "first", "other")),
 )
 END = (
     "That was it. Next: `agent0 run start --profile climb` trains a small model for real (minutes); `agent0 --help` "

@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 
 from agent0.config import sources
 from agent0.config.catalogue import SERVED, catalogue_model, stored_model
-from agent0.config.sources import Entry
+from agent0.config.sources import SettingEntry
 from agent0.errors import ConfigError, bare_address
 from agent0.events.base import sha256
 from agent0.settings import RunConfig, Settings
@@ -73,7 +73,7 @@ def resolve(
     typed = [sources.flags(overrides), sources.environment(os.environ if env is None else env)]
     typed.append(sources.dotenv(Path(".env")))
     chosen = str(profile or _chosen(typed) or DEFAULT_PROFILE)
-    winners: dict[str, Entry] = {}
+    winners: dict[str, SettingEntry] = {}
     ranks: dict[str, int] = {}
     for rank, layer in enumerate((*typed, *_files(chosen))):
         for entry in layer:
@@ -124,7 +124,7 @@ def amended(run: RunConfig, changes: Mapping[str, str], home: Path | None = None
     for key, value in leaves(run.model_dump(mode="json"), "run."):
         if key.startswith(emptied):
             continue
-        _plant(tree, _path(key), value, Entry(key, value, "the parent run"))
+        _plant(tree, _path(key), value, SettingEntry(key, value, "the parent run"))
     if home:
         _place_models(tree, {entry.key: 0 for entry in entries}, home)
     return _validated(tree, {entry.key: entry for entry in entries}).run
@@ -205,7 +205,7 @@ def nearest(name: str, names: Sequence[str]) -> str:
     return f"Did you mean {close[0]}?" if close else ""
 
 
-def _chosen(layers: Sequence[Sequence[Entry]]) -> str:
+def _chosen(layers: Sequence[Sequence[SettingEntry]]) -> str:
     named = [entry.value for layer in layers for entry in layer if entry.key == "profile"]
     named += [tables["profile"] for tables, _ in _own_files() if isinstance(tables.get("profile"), str)]
     return str(named[0]) if named else ""
@@ -218,7 +218,7 @@ def _own_files() -> list[tuple[dict[str, Any], Path]]:
     return [(sources.toml(path), path) for path in paths]
 
 
-def _files(chosen: str) -> Iterator[list[Entry]]:
+def _files(chosen: str) -> Iterator[list[SettingEntry]]:
     """Layers of the person's own files, then of the profile itself."""
     own_files = _own_files()
     named = sorted({name for tables, _ in own_files for name in _tables(tables)})
@@ -298,7 +298,7 @@ def _path(key: str) -> list[str]:
     return [*table.split("."), *filter(None, [name, field])] if table else key.split(".")
 
 
-def _check_key(entry: Entry) -> None:
+def _check_key(entry: SettingEntry) -> None:
     kind = _annotation(entry.key)
     if kind is None:
         names = list(_fields_by_key())
@@ -315,7 +315,7 @@ def _check_key(entry: Entry) -> None:
         )
 
 
-def _typed(entry: Entry) -> Any:
+def _typed(entry: SettingEntry) -> Any:
     """Text of flags and variables as what the setting wants: a list by commas or as JSON, a table as JSON."""
     annotation = _annotation(entry.key)
     container = dict if isinstance(annotation, type) and issubclass(annotation, BaseModel) else get_origin(annotation)
@@ -329,7 +329,7 @@ def _typed(entry: Entry) -> Any:
     return [part.strip() for part in entry.value.split(",") if part.strip()] if container is tuple else entry.value
 
 
-def _plant(tree: dict[str, Any], path: list[str], value: Any, entry: Entry) -> None:
+def _plant(tree: dict[str, Any], path: list[str], value: Any, entry: SettingEntry) -> None:
     for part in path[:-1]:
         tree = tree.setdefault(part, {})
         if not isinstance(tree, dict):
@@ -337,7 +337,7 @@ def _plant(tree: dict[str, Any], path: list[str], value: Any, entry: Entry) -> N
     tree.setdefault(path[-1], value)
 
 
-def _validated(tree: dict[str, Any], winners: Mapping[str, Entry]) -> Settings:
+def _validated(tree: dict[str, Any], winners: Mapping[str, SettingEntry]) -> Settings:
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:
@@ -364,7 +364,7 @@ def _reason(key: str, kind: str, message: str) -> str:
     return f"{message}."
 
 
-def _refusal(entry: Entry, why: str) -> ConfigError:
+def _refusal(entry: SettingEntry, why: str) -> ConfigError:
     secret = _annotation(entry.key) is SecretStr or entry.key.endswith(KEY_NAME)
     address = isinstance(entry.value, str) and entry.key.endswith("url")
     shown = bare_address(str(entry.value)) if address else entry.value

@@ -24,7 +24,7 @@ _key = re.compile(r"^\s*([A-Za-z0-9_.\"'-]+)\s*=")
 
 
 @dataclass(frozen=True)
-class Entry:
+class SettingEntry:
     """One setting as somebody wrote it: dotted ``key``, ``value`` (text where the source has no types), ``origin``."""
 
     key: str
@@ -37,18 +37,18 @@ class Entry:
         return isinstance(self.value, str)
 
 
-def flags(overrides: Mapping[str, str]) -> list[Entry]:
+def flags(overrides: Mapping[str, str]) -> list[SettingEntry]:
     """Entries of ``--set key=value`` and the flags that stand for one."""
-    return [Entry(key, value, f"flag {key}") for key, value in overrides.items()]
+    return [SettingEntry(key, value, f"flag {key}") for key, value in overrides.items()]
 
 
-def environment(env: Mapping[str, str], origin: str = "environment") -> list[Entry]:
+def environment(env: Mapping[str, str], origin: str = "environment") -> list[SettingEntry]:
     """Entries of ``AGENT0_*``; ``__`` separates levels and case does not matter."""
     names = [name for name in env if name.startswith(PREFIX) and name not in FOREIGN]
-    return [Entry(_variable_key(name), env[name], f"{origin} {name}") for name in sorted(names)]
+    return [SettingEntry(_variable_key(name), env[name], f"{origin} {name}") for name in sorted(names)]
 
 
-def dotenv(path: Path) -> list[Entry]:
+def dotenv(path: Path) -> list[SettingEntry]:
     """Entries of a ``.env`` file; lines about other programs are left alone.
 
     Raises:
@@ -65,7 +65,7 @@ def dotenv(path: Path) -> list[Entry]:
             if line.error:
                 raise ConfigError(f"{where} is no assignment.", "Lines of a .env file read NAME=value.", "Correct it.")
             if line.key and line.key.startswith(PREFIX) and line.key not in FOREIGN:
-                entries.append(Entry(_variable_key(line.key), line.value or "", where))
+                entries.append(SettingEntry(_variable_key(line.key), line.value or "", where))
     return entries
 
 
@@ -83,7 +83,7 @@ def toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} cannot be read as TOML.", str(error), "Correct the file.") from error
 
 
-def entries(tables: Mapping[str, Any], path: Path, under: str = "") -> list[Entry]:
+def entries(tables: Mapping[str, Any], path: Path, under: str = "") -> list[SettingEntry]:
     """Flat entries of ``tables``; ``under`` is the dotted table of the file that they were found in."""
     lines = _lines(path) if tables else {}
 
@@ -93,7 +93,7 @@ def entries(tables: Mapping[str, Any], path: Path, under: str = "") -> list[Entr
             full = full.rpartition(".")[0]
         return f"{path}:{lines[full]}" if full else str(path)
 
-    return [Entry(key, value, origin_of(key)) for key, value in _flat(tables)]
+    return [SettingEntry(key, value, origin_of(key)) for key, value in _flat(tables)]
 
 
 def _variable_key(name: str) -> str:

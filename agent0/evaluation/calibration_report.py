@@ -7,7 +7,7 @@ from typing import Any
 
 from agent0.events.benchmarks import SAMPLED, CalibratorFitted, ItemScored
 from agent0.events.values import ReliabilityBin, Split
-from agent0.rollout.confidence.calibration import Item, Measured, fitted, learnable, measured
+from agent0.rollout.confidence.calibration import CalibrationItem, MeasuredCalibrator, fitted, learnable, measured
 from agent0.rollout.confidence.signals import SEVERAL
 from agent0.stats.calibrators import Bin, brier, ece
 
@@ -24,7 +24,7 @@ WIDTH, BESIDE = 40, 50
 
 
 @dataclass(frozen=True)
-class Found:
+class CalibrationReport:
     """The calibration of one student (``checkpoint`` of model ``name``) for one ``seed``. ``measured`` is best first,
     by the fitting half, and ``revisions`` says by signal which calibrators they are.
 
@@ -46,10 +46,10 @@ class Found:
     fitting_accuracy: float
     accuracy: float
     constant: tuple[float, float]
-    measured: tuple[Measured, ...]
+    measured: tuple[MeasuredCalibrator, ...]
     revisions: Mapping[str, int] = field(default_factory=dict)
-    sampled: "Found | None" = None
-    carried: Measured | None = None
+    sampled: "CalibrationReport | None" = None
+    carried: MeasuredCalibrator | None = None
 
     @property
     def verdict(self) -> str:
@@ -62,7 +62,7 @@ class Found:
         return "below 0.10, not its whole interval" if best.ece_after < TARGET else "missed: 0.10 or more"
 
 
-def judged(run: str, name: str, checkpoint: str, seed: int, scored: Sequence[ItemScored]) -> Found:
+def judged(run: str, name: str, checkpoint: str, seed: int, scored: Sequence[ItemScored]) -> CalibrationReport:
     """Measure calibration from greedy answers (sample 0) among ``scored``, and from sampled ones (sample 1) apart.
 
     ``benchmark`` of each item is its split.
@@ -83,14 +83,14 @@ def judged(run: str, name: str, checkpoint: str, seed: int, scored: Sequence[Ite
     return replace(report, sampled=_judged(run, f"{name} {SAMPLED}", checkpoint, seed, drawn), carried=carried)
 
 
-def _judged(run: str, name: str, checkpoint: str, seed: int, scored: Sequence[ItemScored]) -> Found:
+def _judged(run: str, name: str, checkpoint: str, seed: int, scored: Sequence[ItemScored]) -> CalibrationReport:
     """The same for one answer a task."""
     fitting, scoring = _items(scored, FITTING), _items(scored, SCORING)
     candidates = fitted(fitting)
     rights = [item.right for item in scoring]
     share = fmean(item.right for item in fitting)
     constant = [share] * len(scoring)
-    return Found(
+    return CalibrationReport(
         run,
         name,
         checkpoint,
@@ -108,13 +108,13 @@ def _judged(run: str, name: str, checkpoint: str, seed: int, scored: Sequence[It
     )
 
 
-def _items(scored: Sequence[ItemScored], split: Split) -> list[Item]:
+def _items(scored: Sequence[ItemScored], split: Split) -> list[CalibrationItem]:
     """Those of ``split`` that have an answer and a truth."""
     kept = [item for item in scored if item.benchmark == split and item.answer is not None and item.correct is not None]
-    return [Item(item.signals, item.correct is True) for item in kept]
+    return [CalibrationItem(item.signals, item.correct is True) for item in kept]
 
 
-def to_event(report: Found, calibrator: Measured, revision: int) -> CalibratorFitted:
+def to_event(report: CalibrationReport, calibrator: MeasuredCalibrator, revision: int) -> CalibratorFitted:
     """Turn one measured calibrator of ``report`` into the event that records it."""
     candidate = calibrator.candidate
     return CalibratorFitted(
@@ -159,7 +159,7 @@ def picture(bins: Sequence[Bin], wide: int = WIDTH + BESIDE) -> list[str]:
     return lines
 
 
-def as_row(calibrator: Measured) -> dict[str, Any]:
+def as_row(calibrator: MeasuredCalibrator) -> dict[str, Any]:
     """Turn one measured calibrator into a table row."""
     return {
         "signal": calibrator.candidate.signal,

@@ -13,7 +13,7 @@ from agent0.stats.intervals import quantile, wilson
 
 
 @dataclass(frozen=True)
-class Item:
+class ScoredItem:
     """One held-out task as attempted.
 
     ``seconds`` counts model and tool time, waiting in the batch included; ``signals`` are confidence signals
@@ -46,7 +46,7 @@ class Item:
 
 def score(
     request: EvaluationRequested,
-    items: Sequence[Item],
+    items: Sequence[ScoredItem],
     stored: Artifact,
     checked: int = 0,
     rules: RewardConfig | None = None,
@@ -86,13 +86,13 @@ def score(
     )
 
 
-def _confidences(items: Sequence[Item], rules: RewardConfig) -> str:
+def _confidences(items: Sequence[ScoredItem], rules: RewardConfig) -> str:
     confidences = [confidence(rules, item.signals) for item in items]
     digits = "".join("--" if value is None else f"{min(99, round(100 * value)):02d}" for value in confidences)
     return digits if digits.strip("-") else ""
 
 
-def _within(items: Sequence[Item], checked: int) -> dict[str, Any]:
+def _within(items: Sequence[ScoredItem], checked: int) -> dict[str, Any]:
     tried = [item for item in items if item.within is not None]
     solved = sum(bool(item.within) for item in tried)
     counted = {
@@ -109,7 +109,7 @@ def _within(items: Sequence[Item], checked: int) -> dict[str, Any]:
     return counted | shares | {"lower95_within": low, "upper95_within": high}
 
 
-def _shares(keyed: Iterable[tuple[str, Item]]) -> dict[str, float]:
+def _shares(keyed: Iterable[tuple[str, ScoredItem]]) -> dict[str, float]:
     groups: dict[str, list[bool]] = {}
     for key, item in keyed:
         groups.setdefault(key, []).append(item.correct is True)

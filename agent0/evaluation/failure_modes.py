@@ -24,7 +24,7 @@ BEHAVIOUR = ("error", "tool")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ItemOutcome:
     """One answered item. ``marks`` describe it by dimension (domain, level, family, error, tool…); empty: unknown.
 
     ``correct`` None, undecided, counts as not right. ``item`` is what several samples share.
@@ -51,7 +51,7 @@ class FailureMode:
     upper95: float
 
 
-def failure_modes(outcomes: Sequence[Outcome]) -> list[FailureMode]:
+def failure_modes(outcomes: Sequence[ItemOutcome]) -> list[FailureMode]:
     """List every mark with failures, largest gain first.
 
     Of what was asked, a dimension with one value only is left out. Modes of one dimension add up to all failures, those
@@ -131,7 +131,7 @@ def kind_of_answer(answer: str) -> str:
     return "list" if plain[:1] in ("[", "(", "{") or "," in plain else "text"
 
 
-def failure_counts(outcomes: Iterable[Outcome]) -> dict[str, int]:
+def failure_counts(outcomes: Iterable[ItemOutcome]) -> dict[str, int]:
     """Count the outcomes and how many of them failed."""
     failures = [outcome.correct is not True for outcome in outcomes]
     return {"items": len(failures), "wrong": sum(failures)}

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 
-from agent0.evaluation.checkpoint_score import Item, score
+from agent0.evaluation.checkpoint_score import ScoredItem, score
 from agent0.evaluation.item_rollout import ItemAttempt
 from agent0.events.checkpoints import CheckpointEvaluated, EvaluationItemScored, EvaluationRequested
 from agent0.ports.storage import Artifacts
@@ -14,7 +14,7 @@ from agent0.settings import RunConfig
 
 REASON = 1000
 """Characters of a verdict's texts that an event has."""
-_SAME = tuple(field.name for field in fields(Item) if field.name not in ("task", "truncated"))
+_SAME = tuple(field.name for field in fields(ScoredItem) if field.name not in ("task", "truncated"))
 """Fields that an item and its event have under one name; the item's ``task`` is the event's ``item``, and what is
 ``truncated`` is its ``end``."""
 
@@ -31,7 +31,7 @@ def item_scored(evaluation: str, number: int, attempt: ItemAttempt, artifacts: A
     return EvaluationItemScored(evaluation=evaluation, number=number, item=item.task, **fields)
 
 
-def items_of(events: Iterable[EvaluationItemScored], artifacts: Artifacts) -> list[Item]:
+def items_of(events: Iterable[EvaluationItemScored], artifacts: Artifacts) -> list[ScoredItem]:
     """Read the items back from their events, in set order.
 
     Raises:
@@ -40,16 +40,16 @@ def items_of(events: Iterable[EvaluationItemScored], artifacts: Artifacts) -> li
     return [_read(event, artifacts) for event in sorted(events, key=lambda event: event.number)]
 
 
-def _read(event: EvaluationItemScored, artifacts: Artifacts) -> Item:
+def _read(event: EvaluationItemScored, artifacts: Artifacts) -> ScoredItem:
     if event.row is None:
         same = {name: getattr(event, name) for name in _SAME}
-        return Item(task=event.item, truncated=event.end == "length", **same)
-    stored = Item(**json.loads(artifacts.get(event.row)))
-    return Item(**{**vars(stored), "tried": tuple(stored.tried)})
+        return ScoredItem(task=event.item, truncated=event.end == "length", **same)
+    stored = ScoredItem(**json.loads(artifacts.get(event.row)))
+    return ScoredItem(**{**vars(stored), "tried": tuple(stored.tried)})
 
 
 def checkpoint_evaluated(
-    request: EvaluationRequested, items: Sequence[Item], artifacts: Artifacts, config: RunConfig
+    request: EvaluationRequested, items: Sequence[ScoredItem], artifacts: Artifacts, config: RunConfig
 ) -> CheckpointEvaluated:
     """Score the checkpoint on all of its items, which are stored as an artifact: JSON lines in set order."""
     lines = "\n".join(map(_line, items))
@@ -57,5 +57,5 @@ def checkpoint_evaluated(
     return score(request, items, stored, config.evaluation.checked, config.rewards)
 
 
-def _line(item: Item) -> str:
+def _line(item: ScoredItem) -> str:
     return json.dumps(item.row(), sort_keys=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from agent0.evaluation.benchmarks import Item as BenchmarkItem
-from agent0.evaluation.checkpoint_score import Item
+from agent0.evaluation.checkpoint_score import ScoredItem
 from agent0.evaluation.suite import BenchmarkSuite, suite
 from agent0.events.checkpoints import EvaluationRequested
 from agent0.events.values import Artifact, Task
@@ -46,12 +46,12 @@ class RolloutPorts:
 class ItemAttempt:
     """An item of an evaluation with its greedy attempt and the verdict on that."""
 
-    item: Item
+    item: ScoredItem
     result: AttemptResult
     verdict: Verdict | Grade
 
 
-async def attempt_item(request: EvaluationRequested, number: int, run: RunState, ports: RolloutPorts) -> Item:
+async def attempt_item(request: EvaluationRequested, number: int, run: RunState, ports: RolloutPorts) -> ScoredItem:
     """Attempt item ``number`` of the evaluation; returns it with its verdict. As ``solve_item``."""
     return (await solve_item(request, number, run, ports)).item
 
@@ -108,9 +108,9 @@ async def attempt_all(
     request: EvaluationRequested,
     run: RunState,
     ports: RolloutPorts,
-    finished: Mapping[int, Item] = MappingProxyType({}),
-    report: Callable[[int, Item], None] = lambda number, item: None,
-) -> list[Item]:
+    finished: Mapping[int, ScoredItem] = MappingProxyType({}),
+    report: Callable[[int, ScoredItem], None] = lambda number, item: None,
+) -> list[ScoredItem]:
     """Attempt every item but those ``finished``, by number, ``run.evaluation.at_once`` at a time, in this process and
     without an event; returns all of them in set order. ``report`` is called with each one's number as soon as it is
     finished. Errors as for ``attempt_item``."""
@@ -128,13 +128,13 @@ async def attempt_all(
 
 async def attempt_greedily(
     tasks: Sequence[Task], adapter: Artifact | None, run: RunState, ports: RolloutPorts
-) -> list[Item]:
+) -> list[ScoredItem]:
     """Attempt each of ``tasks`` greedily with the student that has ``adapter``, ``run.evaluation.at_once`` at a time;
     returns them with their verdicts, in order. Errors as for ``attempt_item``."""
     room = asyncio.Semaphore(run.config.evaluation.at_once)
     verify = _Verify(ports.verifier_sandbox, VerificationContext(rules=run.config.verification))
 
-    async def attempt(number: int, task: Task) -> Item:
+    async def attempt(number: int, task: Task) -> ScoredItem:
         async with room:
             conditions = replace(_conditions(adapter, number, run, ports), temperature=0.0)
             return _item_attempt(task, *await _solved(task, conditions, verify)).item
@@ -196,7 +196,7 @@ async def _within(
 
 
 def _item_attempt(task: Task, solved: AttemptResult, verdict: Verdict | Grade) -> ItemAttempt:
-    item = Item(
+    item = ScoredItem(
         task=task.canonical,
         domain=task.domain,
         level=task.level,

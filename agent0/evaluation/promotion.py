@@ -11,12 +11,12 @@ from typing import Any
 
 from agent0.events.values import PairedTest
 from agent0.settings import EvaluationConfig
-from agent0.state.run_state import Checkpoint, Score
+from agent0.state.run_state import Checkpoint, ValidationScore
 from agent0.stats.paired_tests import FELL, Difference, agreeing, compare, holm, outcomes
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PromotionVerdict:
     """The gate's decision. ``against`` is the accuracy of the checkpoint compared with, None for a first score.
 
     ``test`` is the paired test against it, None where there was nothing to pair; ``improved``: a gain over the best is
@@ -42,7 +42,7 @@ class _Rival:
     sureness: Difference | None
 
 
-def judge(candidate: Score, promoted: Sequence[Checkpoint], plan: EvaluationConfig) -> Verdict:
+def judge(candidate: ValidationScore, promoted: Sequence[Checkpoint], plan: EvaluationConfig) -> PromotionVerdict:
     """Decide whether a candidate with this score becomes the student. ``promoted`` ends with the present student.
 
     ``no_worse`` refuses a proven loss against the present student or the best, an accuracy more than ``margin`` below
@@ -53,7 +53,7 @@ def judge(candidate: Score, promoted: Sequence[Checkpoint], plan: EvaluationConf
     """
     rivals = _rivals(candidate, promoted)
     if not rivals:
-        return Verdict(True, f"first score, nothing to compare with{_undecided(candidate)}")
+        return PromotionVerdict(True, f"first score, nothing to compare with{_undecided(candidate)}")
     best = rivals[0]
     improved = best.difference is not None and best.difference.improved
     if plan.gate == "open":
@@ -73,7 +73,7 @@ JUDGES = (judge,)
 """Versions of the rule ``promotion``, the first one first."""
 
 
-def lost_benchmark(candidate: Checkpoint, promoted: Sequence[Checkpoint]) -> Verdict | None:
+def lost_benchmark(candidate: Checkpoint, promoted: Sequence[Checkpoint]) -> PromotionVerdict | None:
     """Refuse a candidate that is proven worse on a benchmark than the last promoted checkpoint or the base (exact
     paired test on the same items, Holm's correction over all of these comparisons); None where it is not."""
     pairs = [
@@ -87,7 +87,7 @@ def lost_benchmark(candidate: Checkpoint, promoted: Sequence[Checkpoint]) -> Ver
         if paired.claimed(p) == FELL:
             accuracy, against = candidate.benchmarks[key].accuracy, rival.benchmarks[key].accuracy
             about = f"{key.partition('/')[0]} {accuracy:.3f} against {against:.3f} of {rival.id}"
-            return Verdict(False, f"{about}: a proven loss on a benchmark; {_evidence(paired)}", against)
+            return PromotionVerdict(False, f"{about}: a proven loss on a benchmark; {_evidence(paired)}", against)
     return None
 
 
@@ -97,7 +97,7 @@ def _scored_on(key: str, promoted: Sequence[Checkpoint]) -> list[Checkpoint]:
     return [scored[-1], *(scored[:1] if scored[0] is promoted[0] and len(scored) > 1 else [])] if scored else []
 
 
-def _refusal(candidate: Score, rivals: Sequence[_Rival], plan: EvaluationConfig) -> tuple[_Rival, str] | None:
+def _refusal(candidate: ValidationScore, rivals: Sequence[_Rival], plan: EvaluationConfig) -> tuple[_Rival, str] | None:
     """Whom the candidate falls behind in accuracy, the best first, and how far."""
     for rival in rivals:
         if rival.difference and rival.difference.worsened:
@@ -114,7 +114,7 @@ def _is_surer(rival: _Rival, plan: EvaluationConfig) -> bool:
     return rival.sureness is not None and rival.sureness.upper95 < -plan.calibration
 
 
-def _rivals(candidate: Score, promoted: Sequence[Checkpoint]) -> list[_Rival]:
+def _rivals(candidate: ValidationScore, promoted: Sequence[Checkpoint]) -> list[_Rival]:
     """The best so far, the latest of equals; and the present student where that is another."""
     scored = [(checkpoint.score.accuracy, n, checkpoint) for n, checkpoint in enumerate(promoted) if checkpoint.score]
     if not scored:
@@ -128,14 +128,14 @@ def _rivals(candidate: Score, promoted: Sequence[Checkpoint]) -> list[_Rival]:
     ]
 
 
-def _difference(before: Score, after: Score) -> Difference | None:
+def _difference(before: ValidationScore, after: ValidationScore) -> Difference | None:
     if not before.outcomes or len(before.outcomes) != len(after.outcomes):
         return None
     difference = compare(outcomes(before.outcomes), outcomes(after.outcomes), rounds=0)
     return agreeing(difference, difference.p)
 
 
-def _sureness(before: Score, after: Score) -> Difference | None:
+def _sureness(before: ValidationScore, after: ValidationScore) -> Difference | None:
     """Of 1 - (c - o)^2 on items whose confidence c and outcome o both scores tell."""
     if not len(before.confidences) == len(after.confidences) == 2 * len(before.outcomes) == 2 * len(after.outcomes):
         return None
@@ -143,7 +143,7 @@ def _sureness(before: Score, after: Score) -> Difference | None:
     return compare(*zip(*pairs, strict=True)) if pairs else None
 
 
-def _worth(score: Score) -> list[float | None]:
+def _worth(score: ValidationScore) -> list[float | None]:
     percents = (score.confidences[start : start + 2] for start in range(0, len(score.confidences), 2))
     return [
         None if percent == "--" or outcome == "?" else 1 - (int(percent) / 100 - float(outcome)) ** 2
@@ -151,12 +151,12 @@ def _worth(score: Score) -> list[float | None]:
     ]
 
 
-def _verdict(promoted: bool, rival: _Rival, candidate: Score, finding: str) -> Verdict:
+def _verdict(promoted: bool, rival: _Rival, candidate: ValidationScore, finding: str) -> PromotionVerdict:
     paired = rival.difference
     about = f"validation {candidate.accuracy:.3f} against {rival.accuracy:.3f} of {rival.id}, {rival.role}: {finding}"
     reason = f"{about}; {_evidence(paired)}{_confidence(rival.sureness)}{_undecided(candidate)}"
     test = PairedTest(against=rival.id, **_numbers(paired)) if paired else None
-    return Verdict(promoted, reason, rival.accuracy, test, promoted and paired is not None and paired.improved)
+    return PromotionVerdict(promoted, reason, rival.accuracy, test, promoted and paired is not None and paired.improved)
 
 
 def _numbers(paired: Difference) -> dict[str, Any]:
@@ -181,6 +181,6 @@ def _confidence(paired: Difference | None) -> str:
     return f"; Brier score of its confidences {change} on {paired.items} item{'s' * (paired.items != 1)}"
 
 
-def _undecided(candidate: Score) -> str:
+def _undecided(candidate: ValidationScore) -> str:
     number = candidate.outcomes.count("?")
     return f"; {number} undecided {'item counts' if number == 1 else 'items count'} as wrong" if number else ""

@@ -17,7 +17,7 @@ from agent0.verification.verifiers import verifier_for
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnsweredTask:
     """A task with each attempt's answer and verdict, and the most frequent answer with its own."""
 
     domain: str
@@ -34,7 +34,7 @@ class Answered:
 class ProtocolResult:
     """The result of a protocol: ``answers``, one per task in set order, and how many tokens were generated."""
 
-    answers: tuple[Answered, ...]
+    answers: tuple[AnsweredTask, ...]
     tokens: int
 
     @property
@@ -48,7 +48,7 @@ class ProtocolResult:
         return "".join({True: "1", False: "0", None: "?"}[answered.most_correct] for answered in self.answers)
 
 
-Finished = tuple[Answered, int]
+Finished = tuple[AnsweredTask, int]
 """A task with its answers, and how many tokens were generated for them."""
 AT_ONCE = 128
 """Tasks under way at once where nobody says."""
@@ -94,7 +94,7 @@ async def answer_task(
     most = agreement(answers).majority
     verdicts = await verifier_for(task).judge(task, [*answers, most], sandbox)
     *correct, last = (verdict.correct for verdict in verdicts)
-    answered = Answered(
+    answered = AnsweredTask(
         task.domain, task.family, task.canonical, task.question, tuple(answers), tuple(correct), most, last
     )
     return answered, sum(each.usage.completion_tokens for each in solved)
@@ -108,11 +108,11 @@ def as_row(finished: Finished) -> dict[str, Any]:
 def of_row(row: Mapping[str, Any]) -> Finished:
     """Read the row of a finished item that ``as_row`` wrote."""
     answered = row["answered"]
-    return Answered(**{**answered, "answers": tuple(answered["answers"]), "correct": tuple(answered["correct"])}), row[
-        "tokens"
-    ]
+    return AnsweredTask(
+        **{**answered, "answers": tuple(answered["answers"]), "correct": tuple(answered["correct"])}
+    ), row["tokens"]
 
 
-def as_json_lines(answers: Sequence[Answered]) -> bytes:
+def as_json_lines(answers: Sequence[AnsweredTask]) -> bytes:
     """Write answered tasks as JSON lines, as they are stored."""
     return "".join(json.dumps(asdict(answered), sort_keys=True) + "\n" for answered in answers).encode()

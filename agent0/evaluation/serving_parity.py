@@ -16,7 +16,7 @@ PROBES, TOKENS = 8, 16
 
 
 @dataclass(frozen=True)
-class Step:
+class DecodedToken:
     """One greedily decoded token: its id (or text where a server gives no ids), its log-probability, and those of other
     tokens at its place."""
 
@@ -67,7 +67,7 @@ def probes(count: int = PROBES) -> list[tuple[Turn, ...]]:
     return [(Turn(role="user", content=family.render(family.sample(1, rng), rng)),) for family in picked]
 
 
-def parity(expected: Sequence[Sequence[Step]], served: Sequence[Sequence[Step]]) -> Parity:
+def parity(expected: Sequence[Sequence[DecodedToken]], served: Sequence[Sequence[DecodedToken]]) -> Parity:
     """Compare expected with served tokens after each prompt, up to where they differ."""
     deviations: list[float] = []
     parted = unseen = 0

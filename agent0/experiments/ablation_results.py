@@ -38,7 +38,7 @@ CONTROLS = {"untrained": "the same model before training", "forced_tool": "untra
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """The outcome of one ablation run. ``student`` is the checkpoint it ended with."""
 
     arm: str
@@ -50,10 +50,10 @@ class Outcome:
     cost: Mapping[str, float] = field(default_factory=dict)
 
 
-def outcome_of(arm: str, seed: int, student: str, iterations: int, events: Sequence[Recorded]) -> Outcome:
+def outcome_of(arm: str, seed: int, student: str, iterations: int, events: Sequence[Recorded]) -> RunOutcome:
     """Collect the outcome of an ablation run from its events."""
     scores = tuple(r.event for r in events if isinstance(r.event, CheckpointEvaluated))
-    return Outcome(arm, seed, events[0].run, student, iterations, scores, _cost(events))
+    return RunOutcome(arm, seed, events[0].run, student, iterations, scores, _cost(events))
 
 
 def _cost(events: Sequence[Recorded]) -> dict[str, float]:
@@ -81,13 +81,13 @@ def _learned(trained: CheckpointTrained) -> float:
     return sum(by_source) if by_source else trained.metrics.get("tokens", 0.0)
 
 
-def trained_scores(outcome: Outcome, split: str) -> Items:
+def trained_scores(outcome: RunOutcome, split: str) -> Items:
     """Item scores of the student that a run ended with; empty where it was not scored on ``split``."""
     scores = [score for score in _scores(outcome, split) if score.checkpoint == outcome.student]
     return _right(scores[-1]) if scores else {}
 
 
-def control_scores(outcome: Outcome, split: str, control: str) -> Items:
+def control_scores(outcome: RunOutcome, split: str, control: str) -> Items:
     """Item scores of one of ``CONTROLS`` in a run; empty where it was not scored on ``split``."""
     scores = _scores(outcome, split, forced=control == "forced_tool")
     untrained = [score for score in scores if score.iteration < 0]
@@ -98,16 +98,16 @@ def _right(scored: CheckpointEvaluated) -> Items:
     return {item: float(mark == "1") for item, mark in enumerate(scored.outcomes)}
 
 
-def _scores(outcome: Outcome, split: str, *, forced: bool = False) -> list[CheckpointEvaluated]:
+def _scores(outcome: RunOutcome, split: str, *, forced: bool = False) -> list[CheckpointEvaluated]:
     return [score for score in outcome.scores if score.split == split and score.forced_tool == forced]
 
 
-def measured(outcomes: Sequence[Outcome]) -> list[str]:
+def measured(outcomes: Sequence[RunOutcome]) -> list[str]:
     """The splits of ``MEASURES`` on which some run was scored, the leading one first."""
     return [split for split in MEASURES if any(_scores(outcome, split) for outcome in outcomes)]
 
 
-def variant_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def variant_rows(outcomes: Sequence[RunOutcome]) -> list[dict[str, Any]]:
     """One row for each measure, variant and student (trained or control): the mean over seeds.
 
     With the wider of two intervals: over seeds (Student's) and over items (Wilson's).
@@ -136,7 +136,7 @@ def averaged(scored: Sequence[Items]) -> dict[str, Any]:
     return {"seeds": mean.n, "items": items, "mean": mean.value, "low": low, "high": high}
 
 
-def comparison_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def comparison_rows(outcomes: Sequence[RunOutcome]) -> list[dict[str, Any]]:
     """Compare each other variant with the first, and every variant with its own controls, measure by measure.
 
     Holm's correction runs over the variants of one such question.
@@ -222,7 +222,7 @@ def _claim(row: Mapping[str, Any]) -> str:
     return claimed(row["adjusted_p"], row["gained"] - row["lost"], row["low"], row["high"])
 
 
-def curves(outcomes: Sequence[Outcome]) -> dict[str, list[dict[str, Any]]]:
+def curves(outcomes: Sequence[RunOutcome]) -> dict[str, list[dict[str, Any]]]:
     """Learning curves by variant: validation accuracy of the newest student after each iteration (-1: untrained), mean
     over seeds with its interval.
 
@@ -239,12 +239,12 @@ def curves(outcomes: Sequence[Outcome]) -> dict[str, list[dict[str, Any]]]:
     return out
 
 
-def _standing(outcome: Outcome, iteration: int) -> Items:
+def _standing(outcome: RunOutcome, iteration: int) -> Items:
     reached = [score for score in _scores(outcome, "validation") if score.iteration <= iteration]
     return _right(max(reached, key=lambda score: score.iteration)) if reached else {}
 
 
-def cost_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def cost_rows(outcomes: Sequence[RunOutcome]) -> list[dict[str, Any]]:
     """The cost of each variant: means over the runs of its seeds."""
     return [
         {
@@ -256,7 +256,7 @@ def cost_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     ]
 
 
-def run_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def run_rows(outcomes: Sequence[RunOutcome]) -> list[dict[str, Any]]:
     """One row for each ablation run: its scores before and after training."""
     rows = []
     for outcome in outcomes:
@@ -272,19 +272,19 @@ def _share(items: Items) -> float | None:
     return fmean(items.values()) if items else None
 
 
-def _by_arm(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
-    by_arm: dict[str, list[Outcome]] = {}
+def _by_arm(outcomes: Sequence[RunOutcome]) -> dict[str, list[RunOutcome]]:
+    by_arm: dict[str, list[RunOutcome]] = {}
     for outcome in outcomes:
         by_arm.setdefault(outcome.arm, []).append(outcome)
     return by_arm
 
 
-def as_json(outcome: Outcome) -> dict[str, Any]:
+def as_json(outcome: RunOutcome) -> dict[str, Any]:
     """Turn an outcome into JSON values, as it is stored beside its run."""
     return {**asdict(outcome), "scores": [score.model_dump(mode="json") for score in outcome.scores]}
 
 
-def from_json(recorded: Mapping[str, Any]) -> Outcome:
+def from_json(recorded: Mapping[str, Any]) -> RunOutcome:
     """Read an outcome that ``as_json`` wrote.
 
     Raises:
@@ -292,6 +292,6 @@ def from_json(recorded: Mapping[str, Any]) -> Outcome:
     """
     try:
         scores = tuple(CheckpointEvaluated.model_validate(score) for score in recorded["scores"])
-        return Outcome(**{**recorded, "scores": scores})
+        return RunOutcome(**{**recorded, "scores": scores})
     except (KeyError, TypeError) as error:
         raise ValueError(f"no outcome of a run: {error}") from error

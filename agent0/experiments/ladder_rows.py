@@ -6,7 +6,7 @@ from statistics import fmean
 from typing import Any
 
 from agent0.events.checkpoints import CheckpointEvaluated
-from agent0.experiments.ablation_results import Outcome
+from agent0.experiments.ablation_results import RunOutcome
 from agent0.state.run_state import BASE
 from agent0.stats.across_seeds import tested
 from agent0.stats.paired_tests import holm
@@ -15,7 +15,7 @@ from agent0.tasks.curriculum.ladder_height import added, height
 Row = Mapping[str, Any]
 
 
-def ladder_rows(outcomes: Sequence[Outcome], taught: int = 0) -> list[dict[str, Any]]:
+def ladder_rows(outcomes: Sequence[RunOutcome], taught: int = 0) -> list[dict[str, Any]]:
     """One row for each run: T and S of the base and of its last student on the test levels, and by how much the
     accuracy of levels up to ``taught`` changed."""
     return [
@@ -57,7 +57,7 @@ def better_on_every_seed(rows: Sequence[Row], arm_name: str, other: str) -> bool
     return bool(both) and all(sums_of_arm > others for sums_of_arm, others in both)
 
 
-def level_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def level_rows(outcomes: Sequence[RunOutcome]) -> list[dict[str, Any]]:
     """One row for each variant, and one for the untrained students of the first: their accuracies by test level, means
     over seeds, lowest level first."""
     by_name: dict[str, list[Mapping[str, float]]] = {}
@@ -68,7 +68,7 @@ def level_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     return [{"arm": name, "levels": levels} for name, by_seed in by_name.items() if (levels := _means(by_seed))]
 
 
-def _test_levels(outcome: Outcome, checkpoint: str) -> Mapping[str, float]:
+def _test_levels(outcome: RunOutcome, checkpoint: str) -> Mapping[str, float]:
     """Accuracy by test level of a checkpoint; empty where it was not scored."""
     scores = [score.by_level for score in outcome.scores if _is_test(score) and score.checkpoint == checkpoint]
     return scores[-1] if scores else {}
@@ -79,7 +79,7 @@ def _standing(by_level: Mapping[str, float], ending: str) -> dict[str, float | N
     return {f"{name}{ending}": value for name, value in zip(("height", "added"), standing, strict=True)}
 
 
-def _change(outcome: Outcome, taught: int) -> float | None:
+def _change(outcome: RunOutcome, taught: int) -> float | None:
     """Mean change of accuracy over the test levels that the base was taught."""
     before, after = _test_levels(outcome, BASE), _test_levels(outcome, outcome.student)
     changes = [after[level] - before[level] for level in before if int(level) <= taught and level in after]

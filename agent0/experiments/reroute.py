@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agent0.events.models import CallRouted
-from agent0.routing.strategies import Answer, Entry, Option, Rules
-from agent0.routing.walk import Recorded, Routed, walk_all
+from agent0.routing.strategies import Answer, Option, Rules, StrategyEntry
+from agent0.routing.walk import RecordedQuestion, Routed, walk_all
 from agent0.stats.intervals import wilson
 
 Costs = Mapping[tuple[str, str], int]
@@ -36,7 +36,7 @@ class Rerouted:
     """How often each model's recorded answer would have been asked for."""
 
 
-def recorded_of(event: CallRouted, costs: Costs) -> Recorded:
+def recorded_of(event: CallRouted, costs: Costs) -> RecordedQuestion:
     """The question of ``event`` with its recorded answers; a model that could not be asked then has none."""
     options = tuple(Option(option.model, option.cost, option.right) for option in event.options)
     answers = {
@@ -49,10 +49,10 @@ def recorded_of(event: CallRouted, costs: Costs) -> Recorded:
         )
         for answer in event.answers
     }
-    return Recorded(options, answers, event.draw)
+    return RecordedQuestion(options, answers, event.draw)
 
 
-def reroute(events: Sequence[CallRouted], entry: Entry, rules: Rules, costs: Costs | None = None) -> Rerouted:
+def reroute(events: Sequence[CallRouted], entry: StrategyEntry, rules: Rules, costs: Costs | None = None) -> Rerouted:
     """Walk the strategy ``entry`` through the questions of ``events``, in order."""
     questions = [recorded_of(event, costs or {}) for event in events]
     routed = walk_all(entry.decide, questions, rules)
@@ -76,7 +76,7 @@ def _key_then(event: CallRouted) -> str:
     return next((answer.key for answer in event.answers if answer.model == event.chosen), "")
 
 
-def _range(questions: Sequence[Recorded], routed: Sequence[Routed]) -> tuple[int, int | None]:
+def _range(questions: Sequence[RecordedQuestion], routed: Sequence[Routed]) -> tuple[int, int | None]:
     """What all cost at least, and at most: an answer that nobody recorded may cost up to the most of its model, and the
     models behind it as well."""
     least = sum(walked.cost for walked in routed)

@@ -20,7 +20,7 @@ HANDLER = "assign_reward"
 
 
 @dataclass(frozen=True)
-class Rescored:
+class RescoredReceipt:
     """A recomputed receipt: the ``number``-th effect of ``cause``. ``id`` is that of the run's own receipt."""
 
     id: str
@@ -54,7 +54,7 @@ class Rescoring:
     _early: dict[str, RewardAssigned] = field(default_factory=dict)
     """Blank ones for stored receipts of such attempts, which came before there was one to take their place."""
 
-    def take(self, recorded: Recorded) -> list[Rescored | RescoreFailure]:
+    def take(self, recorded: Recorded) -> list[RescoredReceipt | RescoreFailure]:
         """Fold in one event of the run; returns the receipts that it gives rise to."""
         event = recorded.event
         if isinstance(event, RewardAssigned):
@@ -77,7 +77,7 @@ class Rescoring:
         # nobody was asked, so nobody said anything: undecided, since everything after it happened all the same
         return None if event.verifier == PERSON else other.model_copy(update={"verifier": PERSON})
 
-    def _paid(self, recorded: Recorded, state: RunState) -> list[Rescored | RescoreFailure]:
+    def _paid(self, recorded: Recorded, state: RunState) -> list[RescoredReceipt | RescoreFailure]:
         event = recorded.event
         if (
             self._regrouped(state)
@@ -92,7 +92,7 @@ class Rescoring:
         for each in out:
             name = effect_id(each.cause.id, HANDLER, each.number)
             blank = self._early.pop(name, None)
-            reward = each.reward if isinstance(each, Rescored) else blank
+            reward = each.reward if isinstance(each, RescoredReceipt) else blank
             if blank is not None and reward is not None:
                 self.state = state = FOLDS[RewardAssigned](state, reward)
             elif reward is not None:
@@ -103,7 +103,7 @@ class Rescoring:
         recorded = state.config.rewards
         return waits_for_group(self.policy or recorded) and not waits_for_group(recorded)
 
-    def _receipt(self, recorded: Recorded, number: int, pending: PendingReward) -> Rescored | RescoreFailure:
+    def _receipt(self, recorded: Recorded, number: int, pending: PendingReward) -> RescoredReceipt | RescoreFailure:
         """Under the cause and number that it has in the run."""
         if not self._regrouped(pending.run):
             return _computed(recorded, number, pending)
@@ -112,7 +112,7 @@ class Rescoring:
         at = number if pending.run.phase == "measuring" else int(isinstance(recorded.event, ResultVerified))
         return _computed(recorded, at, pending)
 
-    def _stands(self, recorded: Recorded) -> list[Rescored | RescoreFailure]:
+    def _stands(self, recorded: Recorded) -> list[RescoredReceipt | RescoreFailure]:
         """A stored receipt: what was computed for it happens now, a blank one where that failed."""
         assert isinstance(recorded.event, RewardAssigned)  # noqa: S101 - the caller matched the type
         blank = recorded.event.model_copy(update={"parts": (), "total": 0.0, "facts": {}})
@@ -125,9 +125,9 @@ class Rescoring:
         return []
 
 
-def _computed(cause: Recorded, number: int, pending: PendingReward) -> Rescored | RescoreFailure:
+def _computed(cause: Recorded, number: int, pending: PendingReward) -> RescoredReceipt | RescoreFailure:
     try:
-        return Rescored(effect_id(cause.id, HANDLER, number), cause, number, pending.assign())
+        return RescoredReceipt(effect_id(cause.id, HANDLER, number), cause, number, pending.assign())
     except Exception as error:  # a reward is anybody's code: one old event must not end the rest
         message = " ".join((str(error), *getattr(error, "__notes__", ())))
         return RescoreFailure(cause, number, pending.task, pending.attempt, type(error).__name__, message[:500])
@@ -135,7 +135,7 @@ def _computed(cause: Recorded, number: int, pending: PendingReward) -> Rescored 
 
 def rescore(
     events: Iterable[Recorded], policy: RewardConfig | None = None, verdicts: Mapping[str, ResultVerified] | None = None
-) -> Iterator[Rescored | RescoreFailure]:
+) -> Iterator[RescoredReceipt | RescoreFailure]:
     """Recompute all receipts of a run's ``events``, in stream order, under ``policy`` (None: the run's own)."""
     fold = Rescoring(policy, verdicts or {})
     for recorded in events:

@@ -18,7 +18,7 @@ Verdict = bool | None
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredTask:
     """A task with its answers as they were stored, each with a label and its verdict of then.
 
     Of sampled attempts at an item of an evaluation only the last one's verdict may be right.
@@ -31,7 +31,7 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Difference:
+class VerdictChange:
     """An answer whose verdict has changed. ``attempt``: its number from 0, ``most`` for the most frequent answer,
     ``greedy`` and ``sampled 1`` … of an evaluation."""
 
@@ -42,7 +42,7 @@ class Difference:
     rejudged: Verdict
 
 
-def stored(content: bytes) -> list[Stored]:
+def stored(content: bytes) -> list[StoredTask]:
     """Read the artifact of a ``StudentExamined`` or a ``CheckpointEvaluated``.
 
     Raises:
@@ -50,7 +50,7 @@ def stored(content: bytes) -> list[Stored]:
     """
     try:
         rows = [json.loads(line) for line in content.decode().split("\n") if line.strip()]
-        return [Stored(row["domain"], row["task"], row["question"], tuple(_answers(row))) for row in rows]
+        return [StoredTask(row["domain"], row["task"], row["question"], tuple(_answers(row))) for row in rows]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         why = f"{type(error).__name__}: {error}."[:200]
         raise LogError("An artifact of stored answers cannot be read.", why, "See: agent0 artifacts check") from error
@@ -67,7 +67,7 @@ def _answers(row: Row) -> Iterator[tuple[str, str | None, Verdict]]:
         yield f"sampled {number}", answer, number == row["within"]
 
 
-async def differences(rows: Sequence[Stored], sandbox: Sandbox) -> list[Difference]:
+async def differences(rows: Sequence[StoredTask], sandbox: Sandbox) -> list[VerdictChange]:
     """Verify every answer of ``rows`` again; returns those whose verdict has changed, in order.
 
     Raises:
@@ -77,12 +77,12 @@ async def differences(rows: Sequence[Stored], sandbox: Sandbox) -> list[Differen
     return [difference for row_differences in differing for difference in row_differences]
 
 
-async def _differing(row: Stored, sandbox: Sandbox) -> list[Difference]:
+async def _differing(row: StoredTask, sandbox: Sandbox) -> list[VerdictChange]:
     task = _task(row)
     verdicts = await verifier_for(task).judge(task, [answer for _, answer, _ in row.answers], sandbox)
     pairs = zip(row.answers, (verdict.correct for verdict in verdicts), strict=True)
     return [
-        Difference(row.task, label, answer, was, rejudged)
+        VerdictChange(row.task, label, answer, was, rejudged)
         for (label, answer, was), rejudged in pairs
         if not _same(label, was, rejudged)
     ]
@@ -93,7 +93,7 @@ def _same(label: str, was: Verdict, rejudged: Verdict) -> bool:
     return (was is True) == (rejudged is True) if label.startswith("sampled") else was == rejudged
 
 
-def _task(row: Stored) -> Task:
+def _task(row: StoredTask) -> Task:
     read = (task_of(family, row.question) for family in families(row.domain, None).values())
     task = next((task for task in read if task and task.canonical == row.task), None)
     if task is None:

@@ -23,7 +23,7 @@ _HEAD = re.compile(rb'\{"id":"[^"\\]{1,200}","type":"(\w{1,80})"')
 
 
 @dataclass(frozen=True)
-class Difference:
+class LogMismatch:
     """Something that does not match in the events from ``first`` to ``last``; ``told`` describes it for users."""
 
     problem: Problem
@@ -127,7 +127,7 @@ class Chain:
         """Start right behind what ``seal`` covers."""
         return cls(last=seal.last, digest=seal.sha256, newest=seal)
 
-    def feed(self, seq: int, body: bytes) -> list[Difference]:
+    def feed(self, seq: int, body: bytes) -> list[LogMismatch]:
         """Read one more event; returns what is wrong with it, or with the segment that it closes."""
         differences = self.skip(seq - 1, "missing", "not in the log") if seq > self.last + 1 else []
         kind = kind_of(body)
@@ -145,13 +145,13 @@ class Chain:
             differences += self._meet(seal)
         return differences
 
-    def skip(self, until: int, problem: Problem, message: str) -> list[Difference]:
+    def skip(self, until: int, problem: Problem, message: str) -> list[LogMismatch]:
         """Continue behind ``until`` without having read the events before it."""
         first = self.last + 1
         self.open += [None] * (until - self.last)
         self._meant += [True] * (until - self.last)
         self.last = until
-        return [Difference(problem, first, until, message)]
+        return [LogMismatch(problem, first, until, message)]
 
     @property
     def wants_seal(self) -> bool:
@@ -174,13 +174,13 @@ class Chain:
         """The digest over everything read so far: the last checkpoint's, where nothing came after what it covers."""
         return segment_digest(self.digest, self.sealed + 1, self.open) if self.open else self.digest
 
-    def _go_on(self, seq: int, seal: str) -> list[Difference]:
+    def _go_on(self, seq: int, seal: str) -> list[LogMismatch]:
         """A stream that continues an archive says where that ended."""
         before, self.digest = self.digest, self.digest or seal
         message = f"it goes on from {seal[:12]}, not from {before[:12]}"
-        return [Difference("seal", seq, seq, message)] if before not in ("", seal) else []
+        return [LogMismatch("seal", seq, seq, message)] if before not in ("", seal) else []
 
-    def _meet(self, seal: Seal) -> list[Difference]:
+    def _meet(self, seal: Seal) -> list[LogMismatch]:
         self.met.append(seal)
         if seal.last <= self._floor:  # of the time before this chain begins
             return []
@@ -193,23 +193,23 @@ class Chain:
         self._cover(seal)
         return differences
 
-    def _compare(self, seal: Seal) -> list[Difference]:
+    def _compare(self, seal: Seal) -> list[LogMismatch]:
         begin = self.sealed + 1
         if not begin <= seal.first <= seal.last < seal.seq:
             why = f"the seal covers {seal.first:,} to {seal.last:,}, but {begin:,} is the next"
-            return [Difference("seal", seal.seq, seal.seq, why)]
+            return [LogMismatch("seal", seal.seq, seal.seq, why)]
         differences = []
         if seal.first > begin:
             differences.append(
-                Difference("seal", begin, seal.first - 1, f"the seal over them is gone; the next is {seal.seq:,}")
+                LogMismatch("seal", begin, seal.first - 1, f"the seal over them is gone; the next is {seal.seq:,}")
             )
         elif seal.previous != self.digest and (self.digest or not self._floor):
             why = f"the seal goes on from {seal.previous[:12] or 'nothing'}, not from {self.digest[:12] or 'nothing'}"
-            differences.append(Difference("seal", seal.seq, seal.seq, why))
+            differences.append(LogMismatch("seal", seal.seq, seal.seq, why))
         part = self.open[seal.first - begin : seal.last - self.sealed]
         if None not in part and segment_digest(seal.previous, seal.first, part) != seal.sha256:
             differences.append(
-                Difference("changed", seal.first, seal.last, f"they differ from the seal at {seal.seq:,}")
+                LogMismatch("changed", seal.first, seal.last, f"they differ from the seal at {seal.seq:,}")
             )
         return differences
 
@@ -221,8 +221,8 @@ class Chain:
 
 
 def localise(
-    segment: Difference, log_digests: Mapping[int, bytes], copy_digests: Mapping[int, bytes]
-) -> list[Difference]:
+    segment: LogMismatch, log_digests: Mapping[int, bytes], copy_digests: Mapping[int, bytes]
+) -> list[LogMismatch]:
     """Find which events of a changed ``segment`` differ: ``log_digests`` are the log's digests, ``copy_digests`` those
     of a copy.
 
@@ -239,11 +239,11 @@ def localise(
         other = by_digest.get(log_digests.get(seq, b""), 0)
         problem: Problem = "swapped" if other else "changed"
         message = f"event {other:,} stands in its place" if other else "it differs from the copy in the tables"
-        differences.append(Difference(problem, seq, seq, message))
+        differences.append(LogMismatch(problem, seq, seq, message))
     return differences or [segment]
 
 
-def compare_seals(kept: Sequence[Seal], log_seals: Mapping[int, Seal], first: int, last: int) -> list[Difference]:
+def compare_seals(kept: Sequence[Seal], log_seals: Mapping[int, Seal], first: int, last: int) -> list[LogMismatch]:
     """Compare checkpoints noted outside the log with what the log (from ``first`` to ``last``) has at their places."""
     out = []
     for seal in kept:
@@ -251,10 +251,10 @@ def compare_seals(kept: Sequence[Seal], log_seals: Mapping[int, Seal], first: in
         if seal.seq < first or there == seal:
             continue
         if seal.seq > last:
-            out.append(Difference("truncated", last + 1, seal.seq, f"a seal was noted at {seal.seq:,}"))
+            out.append(LogMismatch("truncated", last + 1, seal.seq, f"a seal was noted at {seal.seq:,}"))
             break
         message = "it is not the seal that was noted in the data folder" if there else "the seal noted here is gone"
-        out.append(Difference("seal", seal.seq, seal.seq, message))
+        out.append(LogMismatch("seal", seal.seq, seal.seq, message))
     return out
 
 

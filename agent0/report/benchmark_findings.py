@@ -10,7 +10,7 @@ from typing import Any
 from agent0.errors import Agent0Error
 from agent0.evaluation.benchmark_scores import Compared, grouped, modes_compared, tally
 from agent0.evaluation.benchmarks import Item, benchmarks
-from agent0.evaluation.failure_modes import Outcome, error_class, failure_counts, failure_modes
+from agent0.evaluation.failure_modes import ItemOutcome, error_class, failure_counts, failure_modes
 from agent0.events.benchmarks import BenchmarkScored, ItemScored
 from agent0.events.values import Usage
 from agent0.ports.storage import Artifacts
@@ -126,7 +126,7 @@ def _failures(mode: str, items: Sequence[ItemScored]) -> Row:
     }
 
 
-def _outcome(item: ItemScored) -> Outcome:
+def _outcome(item: ItemScored) -> ItemOutcome:
     used = "a call went well" if item.tool_ok else "no call went well" if item.tool_calls else "no call"
     marks = {
         "benchmark": item.benchmark,
@@ -135,7 +135,7 @@ def _outcome(item: ItemScored) -> Outcome:
         "tool": used if item.mode == "tools" else "",
         **{name: f"{item.benchmark}: {value}" for name, value in item.facts.items()},
     }
-    return Outcome(item.correct, marks, item.item)
+    return ItemOutcome(item.correct, marks, item.item)
 
 
 def _calibration(mode: str, items: Sequence[ItemScored]) -> Iterator[Row]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from agent0.errors import Agent0Error
-from agent0.evaluation.failure_modes import Outcome, error_class
+from agent0.evaluation.failure_modes import ItemOutcome, error_class
 from agent0.events.values import Artifact, Task
 from agent0.ports.storage import Artifacts
 from agent0.tasks.families import families
@@ -31,7 +31,7 @@ def _rows(text: str) -> Iterator[Row]:
             yield row
 
 
-def outcome_of(item: Row) -> Outcome:
+def outcome_of(item: Row) -> ItemOutcome:
     """An item with its marks; family and right answer are those its question says."""
     correct, answer = item.get("correct"), item.get("answer")
     task, right = _question_of(str(item.get("domain", "")), str(item.get("question", "")))
@@ -42,7 +42,7 @@ def outcome_of(item: Row) -> Outcome:
         "error": str(item.get("error") or error_class(answer, correct, right=right)),
         "tool": TOOLS[bool(item.get("tool_ok"))],
     }
-    return Outcome(correct, marks, item["task"])
+    return ItemOutcome(correct, marks, item["task"])
 
 
 def _question_of(domain: str, question: str) -> tuple[Task | None, str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from agent0.evaluation.failure_modes import Outcome, error_class, failure_counts, failure_modes
+from agent0.evaluation.failure_modes import ItemOutcome, error_class, failure_counts, failure_modes
 from agent0.ports.storage import Artifacts
 from agent0.projections.evaluations import scores_with_shared
 from agent0.projections.indexes import index_of, rejections
@@ -98,11 +98,11 @@ def _tried_failures(traces: Sequence[Row]) -> Row | None:
     return _failures(title, [_outcome(row) for row in decided])
 
 
-def _failures(of: str, outcomes: Sequence[Outcome]) -> Row:
+def _failures(of: str, outcomes: Sequence[ItemOutcome]) -> Row:
     return {"of": of, **failure_counts(outcomes), "modes": [asdict(mode) for mode in failure_modes(outcomes)[:MODES]]}
 
 
-def _outcome(row: Row) -> Outcome:
+def _outcome(row: Row) -> ItemOutcome:
     marks = {
         "domain": row["domain"] or "",
         "level": str(row["level"] or ""),
@@ -110,7 +110,7 @@ def _outcome(row: Row) -> Outcome:
         "error": _error(row),
         "tool": used(trace_of(row).calls),
     }
-    return Outcome(row["correct"], marks, row["task"])
+    return ItemOutcome(row["correct"], marks, row["task"])
 
 
 def _error(row: Row) -> str:

@@ -11,7 +11,7 @@ from agent0.report.columns import shown_iteration
 from agent0.report.conclusions import conclusion
 from agent0.report.diversity import solutions_of
 from agent0.report.html.rendering import p_value, points, share
-from agent0.report.targets import Measured, Spent, target_table
+from agent0.report.targets import RunMeasures, Spent, target_table
 from agent0.settings import RunConfig
 from agent0.state.run_state import BASE
 from agent0.stats.claims import Claim, Scored, claims
@@ -70,7 +70,7 @@ def target_rows(
     validation = [e for e in free if e["split"] == "validation"]
     promoted = {c["checkpoint"] for c in list_checkpoints(db, run) if c["status"] == "promoted"} | {BASE}
     (simple, many), solved = attempt_seconds(db, run), solutions_of(db, run)
-    measured = Measured(
+    measured = RunMeasures(
         gains=_gains(benchmarks),
         tool_use=tests[-1]["tool_use"] if tests else None,
         simple_s=quantile(simple, 0.95) if simple else None,

@@ -36,7 +36,7 @@ class Spent:
 
 
 @dataclass(frozen=True)
-class Measured:
+class RunMeasures:
     """What is known of a run. None: not measured.
 
     ``gains`` are gains over the base by benchmark, ``validation`` accuracies of every scored checkpoint in order,
@@ -55,7 +55,7 @@ class Measured:
     """Tasks that a value rests on, by its name above or by benchmark; attempts, for seconds."""
 
 
-def target_table(results: Measured, config: RunConfig) -> list[dict[str, Any]]:
+def target_table(results: RunMeasures, config: RunConfig) -> list[dict[str, Any]]:
     """Make one row a target: ``target``, ``wanted``, ``value``, ``met`` (None: not measured), and then ``measure``:
     the command or setting that would measure it, empty where it is measured. ``n`` tasks or attempts stand behind the
     value, and ``rests_on`` says so in words, also that they are few.
@@ -101,10 +101,10 @@ _NAMES = {
     "promotions that lost accuracy": "validation",
     "solution patterns per 1,000 tasks": "patterns",
 }
-"""The field of ``Measured`` behind a target that is no benchmark's."""
+"""The field of ``RunMeasures`` behind a target that is no benchmark's."""
 
 
-def _behind(results: Measured, row: Mapping[str, Any]) -> dict[str, Any]:
+def _behind(results: RunMeasures, row: Mapping[str, Any]) -> dict[str, Any]:
     n = results.counts.get(_NAMES.get(row["target"], row["target"].partition(",")[0]))
     if row["value"] is None or n is None:
         return {"n": None, "rests_on": ""}

@@ -10,7 +10,7 @@ from agent0.events.values import Artifact, Capture, End, SelfCritique, ToolUse, 
 from agent0.ports.models import Generation
 
 
-class Written(Value):
+class WrittenTurn(Value):
     """One assistant turn as the model wrote it.
 
     Its context is the first ``shared`` tokens of everything seen and sampled in the turn before, then ``prompt_ids``: a
@@ -32,7 +32,7 @@ class Written(Value):
     author: str = ""
 
 
-class Progress(Value):
+class AttemptProgress(Value):
     """An attempt between two turns. ``end`` says how it ended, None while it goes on.
 
     ``turns``, ``calls``, ``seconds`` of tool time and ``characters`` of tool output are what is left of its budgets;
@@ -48,7 +48,7 @@ class Progress(Value):
     seconds: float
     characters: int
     subgoals: tuple[str | None, ...] = ()
-    written: tuple[Written, ...] = ()
+    written: tuple[WrittenTurn, ...] = ()
     called: tuple[ToolUse, ...] = ()
     work: Artifact | None = None
     over_budget: bool = False
@@ -58,15 +58,15 @@ class Progress(Value):
     question: str = ""
     critique: SelfCritique | None = None
 
-    def but(self, **changes: object) -> "Progress":
+    def but(self, **changes: object) -> "AttemptProgress":
         """Return a copy with ``changes``, which are not validated."""
         return self.model_copy(update=changes)
 
-    def wrote(self, generation: Generation, errors: int) -> "Progress":
+    def wrote(self, generation: Generation, errors: int) -> "AttemptProgress":
         """Return the progress after one more assistant turn, in which ``errors`` parse errors were found."""
         context = _context_ids(self)
         shared = len(context) if generation.prompt_ids[: len(context)] == context else 0
-        written = Written(
+        written = WrittenTurn(
             text=generation.text,
             token_ids=generation.token_ids,
             logprobs=generation.logprobs,
@@ -92,7 +92,7 @@ class Progress(Value):
         )
 
 
-def generations(progress: Progress) -> list[Generation]:
+def generations(progress: AttemptProgress) -> list[Generation]:
     """Rebuild the model's generations of an attempt from its stored turns."""
     out: list[Generation] = []
     context: tuple[int, ...] = ()
@@ -104,7 +104,7 @@ def generations(progress: Progress) -> list[Generation]:
     return out
 
 
-def _context_ids(progress: Progress) -> tuple[int, ...]:
+def _context_ids(progress: AttemptProgress) -> tuple[int, ...]:
     turns = generations(progress)
     return turns[-1].prompt_ids + turns[-1].token_ids if turns else ()
 

@@ -10,7 +10,7 @@ from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.ports.web import Web
-from agent0.rollout.attempt import AttemptResult, Progress
+from agent0.rollout.attempt import AttemptProgress, AttemptResult
 from agent0.rollout.claim_check import claim, claim_turns, put_progress
 from agent0.rollout.student import Conditions, conclude
 from agent0.rollout.tool_patterns import repeated
@@ -49,7 +49,7 @@ def conditions(
 
 
 async def to_events(
-    event: AttemptRequested | TurnCompleted, progress: Progress, artifacts: Artifacts, already: int = 0
+    event: AttemptRequested | TurnCompleted, progress: AttemptProgress, artifacts: Artifacts, already: int = 0
 ) -> list[Event]:
     """Turn an attempt's progress into events: the calls after the first ``already``, then its turn or its end.
 
@@ -59,7 +59,7 @@ async def to_events(
     return [*_calls(event, progress, already), last]
 
 
-def _calls(event: AttemptRequested | TurnCompleted, progress: Progress, already: int) -> list[Event]:
+def _calls(event: AttemptRequested | TurnCompleted, progress: AttemptProgress, already: int) -> list[Event]:
     return [
         ToolCalled(
             task=event.task,
@@ -75,7 +75,9 @@ def _calls(event: AttemptRequested | TurnCompleted, progress: Progress, already:
     ]
 
 
-async def _turn(event: AttemptRequested | TurnCompleted, progress: Progress, artifacts: Artifacts) -> TurnCompleted:
+async def _turn(
+    event: AttemptRequested | TurnCompleted, progress: AttemptProgress, artifacts: Artifacts
+) -> TurnCompleted:
     return TurnCompleted(
         task=event.task,
         attempt=event.attempt,
@@ -91,7 +93,9 @@ async def _turn(event: AttemptRequested | TurnCompleted, progress: Progress, art
     )
 
 
-def _attempted(event: AttemptRequested | TurnCompleted, progress: Progress, artifacts: Artifacts) -> TaskAttempted:
+def _attempted(
+    event: AttemptRequested | TurnCompleted, progress: AttemptProgress, artifacts: Artifacts
+) -> TaskAttempted:
     solved = conclude(progress)
     inline, stored = claim(solved.trajectory, artifacts)
     transcript, transcript_stored = claim_turns(solved.transcript, artifacts)

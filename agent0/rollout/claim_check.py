@@ -8,7 +8,7 @@ from typing import TypeVar
 from agent0.events.base import Value
 from agent0.events.values import Artifact, Trajectory, Turn
 from agent0.ports.storage import Artifacts
-from agent0.rollout.attempt import Progress
+from agent0.rollout.attempt import AttemptProgress
 
 INLINE = 64_000
 """Bytes of JSON that may stand inside an event."""
@@ -37,15 +37,15 @@ def redeem(inline: Trajectory | None, stored: Artifact | None, artifacts: Artifa
     return inline if stored is None else Trajectory.model_validate_json(artifacts.get(stored))
 
 
-async def put_progress(progress: Progress, artifacts: Artifacts) -> Artifact:
+async def put_progress(progress: AttemptProgress, artifacts: Artifacts) -> Artifact:
     """Store an attempt's progress as an artifact, off the event loop."""
     return await asyncio.to_thread(artifacts.put, progress.model_dump_json().encode(), "application/json")
 
 
-async def get_progress(stored: Artifact, artifacts: Artifacts) -> Progress:
+async def get_progress(stored: Artifact, artifacts: Artifacts) -> AttemptProgress:
     """Read back the progress that ``put_progress`` stored.
 
     Raises:
         NotFoundError, LogError: it is missing or damaged.
     """
-    return Progress.model_validate_json(await asyncio.to_thread(artifacts.get, stored))
+    return AttemptProgress.model_validate_json(await asyncio.to_thread(artifacts.get, stored))

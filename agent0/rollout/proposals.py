@@ -43,7 +43,7 @@ _latex = re.compile(
 
 
 @dataclass(frozen=True)
-class Written:
+class ProposalParts:
     """What a teacher's text holds, before any of it is believed."""
 
     question: str
@@ -53,7 +53,7 @@ class Written:
     answer_kind: str = ""
 
 
-def read_parts(text: str) -> Written | str:
+def read_parts(text: str) -> ProposalParts | str:
     """Read the parts of the one task in a teacher's reply; returns them, or what is wrong.
 
     A reply without an object or fields is a bare question.
@@ -73,12 +73,12 @@ def read_parts(text: str) -> Written | str:
     return parts or _bare(body)
 
 
-def _bare(body: str) -> Written | str:
+def _bare(body: str) -> ProposalParts | str:
     """A reply that is a question and nothing else."""
-    return "no object or fields that can be read" if "```" in body or _named.search(body) else Written(body)
+    return "no object or fields that can be read" if "```" in body or _named.search(body) else ProposalParts(body)
 
 
-def _of_objects(body: str) -> Written | str | None:
+def _of_objects(body: str) -> ProposalParts | str | None:
     """The one task among the objects of ``body``, or what is wrong; None where no object is or should be a task."""
     called, prose = _called(body)
     if isinstance(called, str):
@@ -158,7 +158,7 @@ def _is_placeholder(task: dict[str, Any]) -> bool:
     return isinstance(task["question"], str) and not re.search(r"\w", task["question"])
 
 
-def _parts(value: dict[str, Any]) -> Written | str:
+def _parts(value: dict[str, Any]) -> ProposalParts | str:
     """The parts of a proposal that is an object."""
     question, program = value.get("question"), value.get("program") or ""
     if not isinstance(question, str) or not isinstance(program, str):
@@ -173,7 +173,7 @@ def _parts(value: dict[str, Any]) -> Written | str:
         return "subgoals and programs must be lists of text"
     steps = tuple(" ".join(step.split()) for step in subgoals)
     written = tuple(_unfenced(code).strip("\n") for code in programs)
-    return Written(question.strip(), _unfenced(program).strip("\n"), steps, written, named)
+    return ProposalParts(question.strip(), _unfenced(program).strip("\n"), steps, written, named)
 
 
 def _unfenced(text: str) -> str:

@@ -15,14 +15,14 @@ from agent0.ports.models import GenerateRequest, Model, Sampling, ToolSpec
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.ports.web import Web
-from agent0.rollout.attempt import AttemptResult, Progress, generations
+from agent0.rollout.attempt import AttemptProgress, AttemptResult, generations
 from agent0.rollout.confidence.self_critique import criticise
 from agent0.rollout.confidence.signals import SELF_CRITIQUE, signals
 from agent0.rollout.parsing import ParsedTurn, parse_turn
 from agent0.rollout.prompts import Prompt, prompt, render
 from agent0.rollout.tool_prompts import FORMS, delivered, requested, shown, stops, toolbox, until_call
 from agent0.rollout.trajectories import assemble, least_capture, mean_logprob, total_usage
-from agent0.rollout.workspace_store import Keeper, Stored, opened
+from agent0.rollout.workspace_store import Keeper, StoredFolder, opened
 from agent0.settings import PolicyConfig, StudentConfig
 from agent0.tasks.seeds import derive_seed
 from agent0.tools import control_names, tools
@@ -84,7 +84,9 @@ async def solve(task: Task, prompt: Prompt, conditions: Conditions) -> AttemptRe
     return conclude(progress)
 
 
-def begin(task: Task, prompt: Prompt, config: StudentConfig, available: Mapping[str, Tool] | None = None) -> Progress:
+def begin(
+    task: Task, prompt: Prompt, config: StudentConfig, available: Mapping[str, Tool] | None = None
+) -> AttemptProgress:
     """Start an attempt: returns its progress before the first turn; of the task only question and subgoals are read.
 
     ``available`` are the tools there are, None: the registered ones.
@@ -92,7 +94,7 @@ def begin(task: Task, prompt: Prompt, config: StudentConfig, available: Mapping[
     turns = render(prompt, {"question": task.question, "domain": task.domain})
     specs = specs_of(config.tools, available) if config.max_calls and config.form in FORMS else ()
     factor = config.long_factor if task.kind == "long" else 1
-    return Progress(
+    return AttemptProgress(
         transcript=shown(turns, specs, config.form),
         prompt=prompt.version,
         turns=config.max_turns * factor,
@@ -104,7 +106,7 @@ def begin(task: Task, prompt: Prompt, config: StudentConfig, available: Mapping[
     )
 
 
-async def step(progress: Progress, conditions: Conditions) -> Progress:
+async def step(progress: AttemptProgress, conditions: Conditions) -> AttemptProgress:
     """Run one more turn: generate, then carry out its tool calls; returns the new progress.
 
     Turn n draws from its own random stream, keyed (seed, n). A turn that calls tools is not final: a boxed answer
@@ -143,7 +145,7 @@ async def step(progress: Progress, conditions: Conditions) -> Progress:
     return await _criticised(progress, conditions) if config.self_critique else progress
 
 
-async def _criticised(progress: Progress, conditions: Conditions) -> Progress:
+async def _criticised(progress: AttemptProgress, conditions: Conditions) -> AttemptProgress:
     """Once an answer is given, its student's judgement of it."""
     if progress.answer is None or progress.end is None:
         return progress
@@ -179,7 +181,7 @@ def specs_of(names: Sequence[str], available: Mapping[str, Tool] | None = None) 
     return tuple(available[name].spec for name in names)
 
 
-async def _react(progress: Progress, parsed: ParsedTurn, cut: bool, conditions: Conditions) -> Progress:
+async def _react(progress: AttemptProgress, parsed: ParsedTurn, cut: bool, conditions: Conditions) -> AttemptProgress:
     """Take one turn in: its calls, or its answer, or what was wrong with it. ``cut``: it met the token limit."""
     if parsed.calls:
         if cut and parsed.calls[-1].error:
@@ -194,14 +196,14 @@ async def _react(progress: Progress, parsed: ParsedTurn, cut: bool, conditions: 
     return _with_errors(progress, parsed.errors)
 
 
-def _answered(progress: Progress, answer: str) -> Progress:
+def _answered(progress: AttemptProgress, answer: str) -> AttemptProgress:
     """The final answer is the last subgoal's, too."""
     return progress.but(
         answer=answer, end="answered", subgoals=(*progress.subgoals[:-1], answer) if progress.subgoals else ()
     )
 
 
-def _with_errors(progress: Progress, errors: Sequence[str]) -> Progress:
+def _with_errors(progress: AttemptProgress, errors: Sequence[str]) -> AttemptProgress:
     """What was wrong with a turn as a whole, for the student to read."""
     if progress.end or not errors:
         return progress
@@ -209,7 +211,7 @@ def _with_errors(progress: Progress, errors: Sequence[str]) -> Progress:
     return progress.but(transcript=(*progress.transcript, Turn(role="tool", content=text)))
 
 
-async def _act(progress: Progress, calls: Sequence[ToolCall], conditions: Conditions) -> Progress:
+async def _act(progress: AttemptProgress, calls: Sequence[ToolCall], conditions: Conditions) -> AttemptProgress:
     """Make ``calls`` in order, as far as the budget goes, until one of them is the final answer."""
     work = await _workspace(progress, conditions)
     keeper = Keeper(conditions.artifacts, progress.work, work.files)
@@ -242,9 +244,11 @@ async def _act(progress: Progress, calls: Sequence[ToolCall], conditions: Condit
     return after.but(end="budget") if after.over_budget and not after.turns else after
 
 
-async def _workspace(progress: Progress, conditions: Conditions) -> Workspace:
+async def _workspace(progress: AttemptProgress, conditions: Conditions) -> Workspace:
     """The world of the tools as the last turn left it."""
-    journal = [Done(c.call, c.result, Stored(c.result.work, conditions.artifacts), c.inner) for c in progress.called]
+    journal = [
+        Done(c.call, c.result, StoredFolder(c.result.work, conditions.artifacts), c.inner) for c in progress.called
+    ]
     return Workspace(
         conditions.sandbox,
         conditions.config.tools,
@@ -255,7 +259,7 @@ async def _workspace(progress: Progress, conditions: Conditions) -> Workspace:
         seconds=progress.seconds,
         characters=progress.characters,
         files=await opened(progress.work, conditions.artifacts),
-        start=Stored(conditions.start, conditions.artifacts),
+        start=StoredFolder(conditions.start, conditions.artifacts),
         journal=journal,
         subgoals=list(progress.subgoals),
         question=progress.question,
@@ -298,7 +302,7 @@ def plain_output(text: str) -> str:
     return last.strip("'\"").strip()
 
 
-def conclude(progress: Progress) -> AttemptResult:
+def conclude(progress: AttemptProgress) -> AttemptResult:
     """Turn an attempt that has ended into its result."""
     assert progress.end is not None  # noqa: S101 - the callers' loop
     written = generations(progress)

@@ -9,7 +9,7 @@ from agent0.events.values import Artifact, Capture, Task, Trajectory, Turn, Usag
 from agent0.grading.answer_types import ANSWER_KIND
 from agent0.ports.models import GenerateRequest, Model, Sampling
 from agent0.rollout.prompts import Prompt, render
-from agent0.rollout.proposals import LONGEST_PROGRAM, LONGEST_QUESTION, Written, read_parts, task_schema
+from agent0.rollout.proposals import LONGEST_PROGRAM, LONGEST_QUESTION, ProposalParts, read_parts, task_schema
 from agent0.rollout.trajectories import assemble, total_usage
 from agent0.settings import ActorConfig, TeacherConfig
 from agent0.tasks.curriculum.sampler import ANY_LEVEL
@@ -125,7 +125,7 @@ def read_proposal(text: str, domain: str, family: str, level: int, unchecked: bo
     return _with_steps(task, parts) if long else (task, "")
 
 
-def _with_steps(task: Task, parts: Written) -> tuple[Task | None, str]:
+def _with_steps(task: Task, parts: ProposalParts) -> tuple[Task | None, str]:
     """``task`` as a long one, its steps as given or as the question names them."""
     steps = parts.subgoals or split(task.question)
     if not 2 <= len(steps) <= MOST_STEPS:
@@ -141,7 +141,7 @@ def normal(question: str) -> str:
     return plain if len(plain) <= 200 else sha256(plain)
 
 
-def _unfit_parts(parts_written: Written) -> str:
+def _unfit_parts(parts_written: ProposalParts) -> str:
     """What is wrong with the first part of a proposal that is not fit."""
     parts = [
         (parts_written.question, LONGEST_QUESTION, "question"),

@@ -39,7 +39,7 @@ class Scratch:
         self._held.pop(artifact.sha256, None)
 
 
-class Stored(Mapping[str, bytes]):
+class StoredFolder(Mapping[str, bytes]):
     """A stored work folder, read lazily: an attempt may go back to any of its folders, and seldom does."""
 
     def __init__(self, manifest: Artifact | None, artifacts: Artifacts) -> None:
@@ -66,18 +66,18 @@ class Keeper:
         self.work = work
         self._artifacts, self._files = artifacts, files
 
-    async def keep(self, files: Files) -> Stored:
+    async def keep(self, files: Files) -> StoredFolder:
         """Store ``files`` off the event loop, as a folder may be large; returns the stored folder.
 
         Raises:
             DependencyError: it cannot be stored.
         """
-        if isinstance(files, Stored):
+        if isinstance(files, StoredFolder):
             self.work = files.manifest
         elif files is not self._files and files != self._files:
             self.work = await asyncio.to_thread(save, files, self._artifacts)
         self._files = files
-        return Stored(self.work, self._artifacts)
+        return StoredFolder(self.work, self._artifacts)
 
 
 async def opened(work: Artifact | None, artifacts: Artifacts) -> dict[str, bytes]:

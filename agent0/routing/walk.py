@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agent0.routing.strategies import Answer, Option, Question, Rules, Step, Strategy
+from agent0.routing.strategies import Answer, Option, Question, RoutingStep, Rules, Strategy
 
 MOST_STEPS = 64
 """No strategy asks more often than that: a mistake in one ends here."""
@@ -18,7 +18,7 @@ class Routed:
 
     chosen: str
     answers: tuple[Answer, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[RoutingStep, ...]
     cost: int
     missing: str = ""
 
@@ -29,7 +29,7 @@ class Routed:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedQuestion:
     """A question as a run recorded it: who could be asked, and the answers of those who were."""
 
     options: tuple[Option, ...]
@@ -37,10 +37,10 @@ class Recorded:
     draw: float = 0.0
 
 
-def walk(decide: Strategy, recorded: Recorded, rules: Rules, spent: int = 0) -> Routed:
+def walk(decide: Strategy, recorded: RecordedQuestion, rules: Rules, spent: int = 0) -> Routed:
     """Walk ``decide`` through one recorded question, up to its answer or one that is missing."""
     question = Question(recorded.options, (), rules, spent, recorded.draw)
-    steps: list[Step] = []
+    steps: list[RoutingStep] = []
     while len(steps) < MOST_STEPS:
         step = decide(question)
         steps.append(step)
@@ -57,7 +57,7 @@ def walk(decide: Strategy, recorded: Recorded, rules: Rules, spent: int = 0) -> 
     raise ValueError(f"no answer after {MOST_STEPS} steps")
 
 
-def walk_all(decide: Strategy, questions: Sequence[Recorded], rules: Rules) -> list[Routed]:
+def walk_all(decide: Strategy, questions: Sequence[RecordedQuestion], rules: Rules) -> list[Routed]:
     """Walk ``decide`` through all ``questions`` in order; each knows what the ones before it cost."""
     out: list[Routed] = []
     spent = 0

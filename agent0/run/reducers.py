@@ -16,11 +16,11 @@ from agent0.state.run_state import (
     Checkpoint,
     EvaluationState,
     RunState,
-    Score,
     Status,
     TaskState,
     TestedTeacher,
     ToolCallRecord,
+    ValidationScore,
     attempt_id,
     index_digest,
     suite_key,
@@ -218,7 +218,7 @@ def _evaluated(state: RunState, event: checkpoints.CheckpointEvaluated) -> RunSt
         return _benchmark_scored(after, state.evaluations.get(event.evaluation), event)
     if event.split != "validation" or event.forced_tool:
         return after
-    score = Score(event.accuracy, event.outcomes, event.confidences)
+    score = ValidationScore(event.accuracy, event.outcomes, event.confidences)
     if state.phase == "baseline":
         return changed(after, promoted=(*state.promoted[:-1], changed(state.student, score=score)))
     return changed(after, candidate=state.candidate and changed(state.candidate, score=score))
@@ -231,7 +231,7 @@ def _benchmark_scored(
     if evaluation is None:
         return state
     key = suite_key(event.benchmark, evaluation.request.n, evaluation.request.seed)
-    score = Score(event.accuracy, event.outcomes)
+    score = ValidationScore(event.accuracy, event.outcomes)
 
     def scored(checkpoint: Checkpoint) -> Checkpoint:
         return (
@@ -246,7 +246,7 @@ def _benchmark_scored(
 
 def _judged(state: RunState, event: checkpoints.CheckpointPromoted | checkpoints.CheckpointRejected) -> RunState:
     if isinstance(event, checkpoints.CheckpointPromoted) and event.by == "person":
-        promoted = Checkpoint(event.checkpoint, event.adapter, Score(event.accuracy))
+        promoted = Checkpoint(event.checkpoint, event.adapter, ValidationScore(event.accuracy))
         return changed(state, promoted=(*state.promoted, promoted))
     if state.phase != "judging" or event.iteration != state.iteration:
         return state

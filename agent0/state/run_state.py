@@ -130,7 +130,7 @@ class Arm:
 
 
 @dataclass(frozen=True)
-class Score:
+class ValidationScore:
     """A checkpoint's validation score.
 
     ``outcomes`` has one character per item, in set order: 1, 0 or ?; ``confidences`` has two: percent, or -- where
@@ -148,8 +148,8 @@ class Checkpoint:
 
     id: str = BASE
     adapter: Artifact | None = None
-    score: Score | None = None
-    benchmarks: Mapping[str, Score] = field(default_factory=dict)
+    score: ValidationScore | None = None
+    benchmarks: Mapping[str, ValidationScore] = field(default_factory=dict)
     """Scores by the items they are of (``suite_key``)."""
 
 

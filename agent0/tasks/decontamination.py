@@ -163,7 +163,7 @@ class Phrases:
                     yield int(self._text[position]), phrase
 
 
-class Index:
+class ReferenceIndex:
     """An index of references with the unit vectors of their stems (references x dimensions)."""
 
     def __init__(self, references: Sequence[Reference], vectors: "np.ndarray", n: int) -> None:

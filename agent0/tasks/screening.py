@@ -61,7 +61,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Found:
+class Findings:
     """What was found of a proposal beforehand, each empty for nothing: what it shares with a benchmark item, and why
     its answer is too long for a turn."""
 
@@ -125,7 +125,7 @@ def decide_batch(
     siblings = _Siblings(len(proposals))
     decisions = []
     for entry in sorted(proposals, key=lambda p: p.slot):
-        findings = Found((overlaps or {}).get(entry.task, ""), (too_long or {}).get(entry.task, ""))
+        findings = Findings((overlaps or {}).get(entry.task, ""), (too_long or {}).get(entry.task, ""))
         decision = _decide(entry, archive, siblings, vectors, limit, findings)
         decisions.append(decision)
         if decision.reason is None and entry.proposal:
@@ -139,7 +139,7 @@ def _decide(
     siblings: _Siblings,
     vectors: Mapping[str, Sequence[float]],
     limit: float,
-    findings: Found,
+    findings: Findings,
 ) -> Decision:
     if entry.proposal is None:
         return Decision(entry.task, entry.slot, "malformed", entry.problem)
@@ -156,7 +156,7 @@ def _decide(
     return Decision(entry.task, entry.slot, None, "", novelty, against)
 
 
-def _refusal(entry: Proposed, proposal: Task, duplicate: bool, findings: Found) -> tuple[Reason, str] | None:
+def _refusal(entry: Proposed, proposal: Task, duplicate: bool, findings: Findings) -> tuple[Reason, str] | None:
     """Why a well-formed proposal is refused whatever its wording. Validity comes first."""
     if proposal.domain != entry.domain:
         return "off_target", f"asked for {entry.domain}, got {proposal.domain}"

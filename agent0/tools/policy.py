@@ -49,7 +49,7 @@ _aside = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|\[[^\]]*\]|--[^
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PolicyVerdict:
     """A policy's verdict on one name. ``by`` is the list entry that allows it, empty where none does."""
 
     kind: PolicyKind
@@ -95,7 +95,7 @@ def _canonical(kind: PolicyKind, name: str) -> str:
     return name.upper() if kind in ("method", "sql") else name
 
 
-def verdict(policy: PolicyConfig, kind: PolicyKind, name: str) -> Verdict:
+def verdict(policy: PolicyConfig, kind: PolicyKind, name: str) -> PolicyVerdict:
     """Whether ``policy`` allows ``name``: by itself, or by a pattern that it fits (hosts, paths)."""
     entries: Sequence[str] = getattr(policy, FIELDS[kind])
     exact = [entry for entry in entries if _same(kind, entry, name)]
@@ -103,7 +103,7 @@ def verdict(policy: PolicyConfig, kind: PolicyKind, name: str) -> Verdict:
     by = next(iter([*exact, *wider]), "")
     if kind == "module" and name in sys.stdlib_module_names:
         by = "the standard library"
-    return Verdict(kind, name, bool(by), by)
+    return PolicyVerdict(kind, name, bool(by), by)
 
 
 def denial(policy: PolicyConfig, needs: Iterable[tuple[PolicyKind, str]]) -> str:
@@ -238,7 +238,7 @@ def _starts(name: str) -> bool:
     return re.sub(r"[\d.]+$", "", name) in STARTERS or name in STARTERS
 
 
-def judge_command(policy: PolicyConfig, command: str) -> list[Verdict] | None:
+def judge_command(policy: PolicyConfig, command: str) -> list[PolicyVerdict] | None:
     """A verdict on each program that a shell command names; None where it cannot be parsed. Builtins are allowed."""
     programs = command_words(command)
     if programs is None:
@@ -246,16 +246,16 @@ def judge_command(policy: PolicyConfig, command: str) -> list[Verdict] | None:
     return [_program(policy, program) for program in programs]
 
 
-def _program(policy: PolicyConfig, program: str) -> Verdict:
+def _program(policy: PolicyConfig, program: str) -> PolicyVerdict:
     if program in BUILTINS:
-        return Verdict("executable", program, True, "bash itself")
+        return PolicyVerdict("executable", program, True, "bash itself")
     folder, slash, name = program.rpartition("/")
     if slash and folder not in ("/bin", "/usr/bin"):
-        return Verdict("executable", program, True, "its path: what is there can be run")
+        return PolicyVerdict("executable", program, True, "its path: what is there can be run")
     return replace(verdict(policy, "executable", name), name=program)
 
 
-def judge_python(policy: PolicyConfig, code: str) -> list[Verdict]:
+def judge_python(policy: PolicyConfig, code: str) -> list[PolicyVerdict]:
     """A verdict on each top-level package that ``code`` imports by statement.
 
     Raises:
@@ -275,7 +275,7 @@ def judge_python(policy: PolicyConfig, code: str) -> list[Verdict]:
     return [verdict(policy, "module", top) for top in tops]
 
 
-def judge_sql(policy: PolicyConfig, sql: str) -> list[Verdict]:
+def judge_sql(policy: PolicyConfig, sql: str) -> list[PolicyVerdict]:
     """A verdict on the first word of each SQL statement."""
     first_tokens = [re.findall(r"[A-Za-z]+|\S", statement)[:1] for statement in _aside.sub(" ", sql).split(";")]
     return [verdict(policy, "sql", token.upper()) for tokens in first_tokens for token in tokens]

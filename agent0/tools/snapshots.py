@@ -20,7 +20,7 @@ _PAGE = 4096
 
 
 @dataclass(frozen=True)
-class Change:
+class FileChange:
     """One difference between two folders, with sizes in bytes (None where there is no such file)."""
 
     path: str
@@ -98,12 +98,12 @@ def load(manifest: Artifact | None, artifacts: Artifacts) -> dict[str, bytes]:
     return {name: artifacts.get(entry) for name, entry in entries(manifest, artifacts).items()}
 
 
-def difference(before: Mapping[str, Artifact], after: Mapping[str, Artifact]) -> list[Change]:
+def difference(before: Mapping[str, Artifact], after: Mapping[str, Artifact]) -> list[FileChange]:
     """List what changed between two stored folders, in name order."""
-    out: list[Change] = []
+    out: list[FileChange] = []
     for name in sorted({*before, *after}):
         old, new = before.get(name), after.get(name)
         if old != new:
             kind: Literal["added", "removed", "changed"] = "changed" if old and new else "added" if new else "removed"
-            out.append(Change(name, kind, old.size if old else None, new.size if new else None))
+            out.append(FileChange(name, kind, old.size if old else None, new.size if new else None))
     return out

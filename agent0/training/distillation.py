@@ -12,12 +12,12 @@ from agent0.ports.training import TrainingExample
 from agent0.settings import RunConfig
 from agent0.training.gate import gated
 from agent0.training.scored_trajectory import ScoredTrajectory
-from agent0.training.selection import Selection
+from agent0.training.selection import DatasetSelection
 
 
 def with_distilled(
-    chosen: Selection, past: Sequence[ScoredTrajectory], config: RunConfig, seed: int
-) -> tuple[Selection, dict[str, float]]:
+    chosen: DatasetSelection, past: Sequence[ScoredTrajectory], config: RunConfig, seed: int
+) -> tuple[DatasetSelection, dict[str, float]]:
     """Add examples of what other models wrote to a student's ``chosen``, where its recipe says ``distil``.
 
     They are accepted answers of ``past``, drawn by chance, a few a task and as many as are replayed, and are learned by

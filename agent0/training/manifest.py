@@ -7,13 +7,13 @@ from typing import Any
 from agent0.events.base import sha256
 from agent0.events.checkpoints import TrainingRequested
 from agent0.ports.training import TrainingExample
-from agent0.training.selection import Selection
+from agent0.training.selection import DatasetSelection
 
 NOTED = ("checkpoint", "parent", "parent_adapter", "dataset", "seed", "recipe")
 """What an adapter says of itself; ``lineage`` is the digest of these."""
 
 
-def manifest(chosen: Selection, request: TrainingRequested, recipe: Mapping[str, Any]) -> dict[str, Any]:
+def manifest(chosen: DatasetSelection, request: TrainingRequested, recipe: Mapping[str, Any]) -> dict[str, Any]:
     """The manifest of a training: everything that its adapter follows from.
 
     ``events`` are ids: first those of ``samples`` (each with its advantage, upper clip and weight), then those

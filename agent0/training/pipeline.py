@@ -17,7 +17,7 @@ from agent0.settings import ActorConfig, RunConfig
 from agent0.training.dataset import collect_trajectories
 from agent0.training.distillation import with_distilled
 from agent0.training.manifest import adapter_metadata, canonical, dataset_sha, manifest
-from agent0.training.selection import Selection, learning_rate, select, settling, training_warning
+from agent0.training.selection import DatasetSelection, learning_rate, select, settling, training_warning
 
 
 async def make_checkpoint(
@@ -85,7 +85,7 @@ async def _chosen(
     history: History,
     artifacts: Artifacts,
     examples: tuple[TrainingExample, ...],
-) -> tuple[Selection, dict[str, float]]:
+) -> tuple[DatasetSelection, dict[str, float]]:
     """What is trained on, and the shares of it that other models wrote."""
     trajectories, past = await collect_trajectories(run, request, history, artifacts)
     selection = select(request.role, trajectories, past, author=request.parent, config=plan, seed=request.seed)
@@ -93,7 +93,7 @@ async def _chosen(
     return with_distilled(selection, past, plan, request.seed) if request.role == "student" else (selection, {})
 
 
-def _job(request: TrainingRequested, chosen: Selection, settings: dict[str, Any], dataset: str) -> TrainJob:
+def _job(request: TrainingRequested, chosen: DatasetSelection, settings: dict[str, Any], dataset: str) -> TrainJob:
     return TrainJob(
         chosen.samples,
         chosen.replay,
@@ -116,7 +116,7 @@ def _with(trained: CheckpointTrained, result: TrainingResult, manifest: Artifact
 
 
 def _trained(
-    request: TrainingRequested, chosen: Selection, settings: dict[str, object], distilled: dict[str, float]
+    request: TrainingRequested, chosen: DatasetSelection, settings: dict[str, object], distilled: dict[str, float]
 ) -> CheckpointTrained:
     return CheckpointTrained(
         checkpoint=request.checkpoint,

@@ -24,7 +24,7 @@ SLOWER = 0.3
 
 
 @dataclass(frozen=True)
-class Selection:
+class DatasetSelection:
     """What is trained on, and how much was left out for which reason.
 
     ``used`` are event ids: of ``samples``, of ``replay``, then of what samples are preferred ``over``, which are as
@@ -47,7 +47,7 @@ def select(
     author: str,
     config: RunConfig,
     seed: int,
-) -> Selection:
+) -> DatasetSelection:
     """Select the trajectories to train on and weigh them by the recipe's objective.
 
     A student's attempts are compared inside their task, a teacher's proposals as the recipe's ``baseline`` says. Left
@@ -71,7 +71,9 @@ def select(
     over = tuple(weighted.over.event_id for weighted in chosen if weighted.over)
     used = [weighted.scored.event_id for weighted in chosen] + [scored.event_id for scored in again]
     memories = tuple(Sample(d.trajectory, 1.0) for d in again if d.trajectory)
-    return Selection(tuple(weighted.sample for weighted in chosen), memories, (*used, *over), dict(skipped), over)
+    return DatasetSelection(
+        tuple(weighted.sample for weighted in chosen), memories, (*used, *over), dict(skipped), over
+    )
 
 
 def _compared(scored: ScoredTrajectory, recipe: RecipeConfig) -> str:

@@ -205,7 +205,7 @@ class Bus:
     async def _handle(self, handler: Reaction, message: Msg) -> None:
         if recorded := await self._recorded(message):
             of_run = message.metadata.consumer != handler.name
-            await self._reactions.handle(handler, _Delivery(recorded, message, self._ack_wait_s, of_run))
+            await self._reactions.handle(handler, _NatsDelivery(recorded, message, self._ack_wait_s, of_run))
 
     async def _lacks_for(self, work: Work) -> bool:
         return await self.run_consumers.lacks_for(work)
@@ -274,7 +274,7 @@ class _Broker(NatsBroker):
         return client
 
 
-class _Delivery:
+class _NatsDelivery:
     """One delivery by the server."""
 
     def __init__(self, recorded: Recorded, message: Msg, ack_wait_s: float, of_run: bool) -> None:

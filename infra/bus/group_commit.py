@@ -16,7 +16,7 @@ RETRY_S = 1.0
 
 
 @dataclass
-class _Reaction:
+class _AppendTask:
     effects: Sequence[Recorded]
     stored: asyncio.Future[list[int]]
 
@@ -27,9 +27,9 @@ class Committer:
 
     def __init__(self, log: Log, gather_s: float, fatal: Callable[[str], None] = die) -> None:
         self._log, self._gather_s, self._fatal = log, gather_s, fatal
-        self._queue: asyncio.Queue[_Reaction] = asyncio.Queue()
-        self._group: list[_Reaction] = []
-        self._left: _Reaction | None = None
+        self._queue: asyncio.Queue[_AppendTask] = asyncio.Queue()
+        self._group: list[_AppendTask] = []
+        self._left: _AppendTask | None = None
         self._task: asyncio.Task[None] | None = None
         self.batches = self.reactions = 0
 
@@ -60,7 +60,7 @@ class Committer:
         if self._task is None or self._task.done():
             raise _unstorable("Nothing is stored any more by this process.")
         stored: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
-        self._queue.put_nowait(_Reaction(effects, stored))
+        self._queue.put_nowait(_AppendTask(effects, stored))
         return await stored
 
     async def _run(self) -> None:
@@ -97,7 +97,7 @@ class Committer:
                 break
             self._group.append(following)
 
-    async def _append(self, group: list[_Reaction]) -> None:
+    async def _append(self, group: list[_AppendTask]) -> None:
         if not group:
             return
         try:
@@ -126,7 +126,7 @@ def _unstorable(why: str) -> LogError:
     return LogError("Effects were not stored.", why, "Start this process again: their causes are delivered again.")
 
 
-def _settle(reaction: _Reaction, outcome: list[int] | Agent0Error) -> None:
+def _settle(reaction: _AppendTask, outcome: list[int] | Agent0Error) -> None:
     if reaction.stored.done():
         return
     if isinstance(outcome, Agent0Error):

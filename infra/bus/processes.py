@@ -20,7 +20,7 @@ PATIENCE_S = 1.0
 
 
 @dataclass(frozen=True, order=True)
-class Reply:
+class ProcessReply:
     """A process that reacts to events. ``missing``: run -> handler -> what it lacks."""
 
     host: str
@@ -49,20 +49,20 @@ class Processes:
         if self._subscription and not self._log.client.is_closed:
             await self._subscription.unsubscribe()
 
-    def own_reply(self) -> Reply:
+    def own_reply(self) -> ProcessReply:
         """What this process answers."""
         missing = {
             run: {name: str(error.dependency) for name, error in of.items()} for run, of in self._missing.items()
         }
-        return Reply(socket.gethostname(), os.getpid(), id(self), self._handlers, missing)
+        return ProcessReply(socket.gethostname(), os.getpid(), id(self), self._handlers, missing)
 
-    async def ask(self) -> list[Reply]:
+    async def ask(self) -> list[ProcessReply]:
         """Ask all processes, this one included; in a fixed order."""
-        replies: list[Reply] = []
+        replies: list[ProcessReply] = []
 
         async def take(message: Msg) -> None:
             plain = json.loads(message.data)
-            replies.append(Reply(**{**plain, "handlers": tuple(plain["handlers"])}))
+            replies.append(ProcessReply(**{**plain, "handlers": tuple(plain["handlers"])}))
 
         inbox = self._log.client.new_inbox()
         subscription = await self._log.client.subscribe(inbox, cb=take)

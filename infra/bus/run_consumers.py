@@ -18,7 +18,7 @@ from agent0.events.base import Event, Recorded
 from agent0.events.runs import RunCancelled, RunFailed, RunFinished, RunPaused, RunResumed, RunStarted
 from agent0.infra.bus.arrivals import Arrivals
 from agent0.infra.bus.deliveries import Reaction, Work
-from agent0.infra.bus.processes import Processes, Reply
+from agent0.infra.bus.processes import Processes, ProcessReply
 from agent0.infra.bus.run_views import BrokenViewError, RunView, Views
 from agent0.infra.log.connection import apart
 from agent0.infra.log.event_log import Log
@@ -234,7 +234,7 @@ class RunConsumers:
         info = await apart(self._log.client.jsm().consumer_info(EVENTS, f"{handler}-{run}"))
         return bool(info.num_pending or info.num_ack_pending)
 
-    async def _say(self, run: str, handler: str, lacking: DependencyError, replies: Sequence[Reply]) -> None:
+    async def _say(self, run: str, handler: str, lacking: DependencyError, replies: Sequence[ProcessReply]) -> None:
         view, key = await self._views.get(run), (lacking.dependency, handler)
         fresh = key not in view.lost
         since = view.lost.setdefault(key, self._clock())

@@ -19,7 +19,7 @@ from agent0.infra.storage.datasets import find
 from agent0.ports.models import Embedder
 from agent0.ports.storage import Contamination
 from agent0.settings import CurriculumConfig
-from agent0.tasks.decontamination import Index, Reference
+from agent0.tasks.decontamination import Reference, ReferenceIndex
 
 Made = tuple[tuple[str, int, int], ...]
 """Suites made from a seed: benchmark, how many items, seed."""
@@ -41,7 +41,7 @@ class BenchmarkRows(Contamination):
         self._files: dict[str, str] = {}
         self.references: list[Reference] = []
         """Every item, in the order of benchmarks and rows."""
-        self._held: dict[tuple[str, int, Made], Index] = {}
+        self._held: dict[tuple[str, int, Made], ReferenceIndex] = {}
         self._building = asyncio.Lock()
         if folder is not None:
             self._read(folder)
@@ -94,14 +94,14 @@ class BenchmarkRows(Contamination):
                 "benchmarks.folder is of no use.", why, "Name another folder, or none. See: agent0 bench list"
             )
 
-    async def _index(self, n: int, embedder: Embedder, generated: Made) -> Index:
+    async def _index(self, n: int, embedder: Embedder, generated: Made) -> ReferenceIndex:
         async with self._building:
             key = embedder.version, n, generated
             if key not in self._held:
                 groups = [group for group in (self.references, *(_suite_items(spec)[0] for spec in generated)) if group]
                 vectors = np.concatenate([await self._vectors(embedder, group) for group in groups])
                 references = [reference for group in groups for reference in group]
-                self._held[key] = await asyncio.to_thread(Index, references, vectors, n)
+                self._held[key] = await asyncio.to_thread(ReferenceIndex, references, vectors, n)
             return self._held[key]
 
     async def _vectors(self, embedder: Embedder, references: Sequence[Reference]) -> "np.ndarray":

@@ -29,7 +29,7 @@ _RANGES = 4096
 _EIGHT_BITS, _INNER, _RESIDUAL = faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT, False
 
 
-class Index:
+class VectorIndex:
     """Unit vectors of one length, added in order and never taken away."""
 
     def __init__(self, dimensions: int) -> None:

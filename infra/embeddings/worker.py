@@ -16,7 +16,7 @@ WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 FIX = "Run `make setup`, or set run.curriculum.embedder to ngram."
 
 
-class Encoder:
+class EmbeddingEncoder:
     """Texts to unit vectors, and nearest neighbours by inner product."""
 
     def __init__(self, folder: str = "", sha256: str = WEIGHTS) -> None:
@@ -47,13 +47,13 @@ class Encoder:
 
     def search(self, archive: str, size: int, fresh: Any, queries: Any) -> list[float] | None:
         """As ``agent0.ports.models.Embedder.search``, for arrays of shape (n, length)."""
-        from agent0.infra.embeddings.vector_index import Index
+        from agent0.infra.embeddings.vector_index import VectorIndex
 
         index = self._kept.pop(archive, None) if size else None
         if (index.size if index else 0) != size:
             return None
         length = next((part.shape[1] for part in (fresh, queries) if len(part)), 0)
-        index = index or Index(length)
+        index = index or VectorIndex(length)
         if len(fresh):
             index.add(fresh)
         self._kept[archive] = index

@@ -37,7 +37,7 @@ def renderer(template: str, specials: Mapping[str, str]) -> Render:
         OperationError: it is no Jinja template.
     """
     environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols]
+        trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationTag, loopcontrols]
     )
     environment.filters["tojson"] = _as_json
     environment.globals |= {"raise_exception": _refuse, "strftime_now": _current_time}
@@ -67,7 +67,7 @@ def _text(token: Any) -> str:
     return str(token["content"] if isinstance(token, dict) else token)
 
 
-class _Generation(Extension):
+class _GenerationTag(Extension):
     """``{% generation %}`` marks what an assistant wrote; it changes no text."""
 
     tags = {"generation"}  # noqa: RUF012 - as jinja2 declares it

@@ -43,7 +43,7 @@ class Price:
 
 
 @dataclass(frozen=True)
-class Rates:
+class TokenRates:
     """Nano-dollars of a token read and of one written, each at the dearest rate that may apply: of the highest tier and
     of the longest stay in a cache; ``fee``: of a request, whatever it reads or writes."""
 
@@ -83,24 +83,24 @@ class Prices:
             return None
         return Price(nano(priced.total_price * DOLLAR), f"{_version()}, {at.astimezone(UTC):%Y-%m-%d}")
 
-    def rates(self, provider: str, model: str, at: datetime, batch: bool = False) -> Rates | None:
+    def rates(self, provider: str, model: str, at: datetime, batch: bool = False) -> TokenRates | None:
         """The dearest rates of ``model`` at ``at``, of a batched call or of one of its own, priority aside; None where
         nobody knows them."""
         if setting := self._own.get(f"{provider}/{model}"):
             read = max(setting.input, setting.cache_read or 0, setting.cache_write or 0)
             share = Decimal(str(setting.batch)) if batch else Decimal(1)
-            return Rates(_nano_a_token(read) * share, _nano_a_token(setting.output) * share)
+            return TokenRates(_nano_a_token(read) * share, _nano_a_token(setting.output) * share)
         return _rates(provider, model, at.replace(second=0, microsecond=0), batch)
 
 
 @lru_cache(maxsize=256)
-def _rates(provider: str, model: str, minute: datetime, batch: bool) -> Rates | None:
+def _rates(provider: str, model: str, minute: datetime, batch: bool) -> TokenRates | None:
     """By the table, whose prices change on whole minutes at most; asked for before every call."""
     priced = _priced(provider, model, _usage(TokenCounts()), minute, batch)
     if priced is None:
         return None
     prices = vars(priced.model_price)
-    return Rates(_dearest(prices, _READ), _dearest(prices, _WRITTEN), priced.total_price * DOLLAR)
+    return TokenRates(_dearest(prices, _READ), _dearest(prices, _WRITTEN), priced.total_price * DOLLAR)
 
 
 def read_usage(provider: str, body: Mapping[str, Any], flavor: str) -> TokenCounts:

@@ -16,7 +16,7 @@ from agent0.infra.gateway.records import request_json
 from agent0.infra.gateway.streaming import heard, with_held_text
 from agent0.ports.models import GenerateRequest, Generation, Model
 from agent0.routing.confidence import probability
-from agent0.routing.strategies import Answer, Entry, Option, Question, Rules, Step
+from agent0.routing.strategies import Answer, Option, Question, RoutingStep, Rules, StrategyEntry
 from agent0.settings import CalibratorConfig
 
 MOST_STEPS = 64
@@ -28,7 +28,7 @@ class Plan:
     ``calibrators``: what makes a probability of a model's features; ``measure``: what these are."""
 
     role: str
-    entry: Entry
+    entry: StrategyEntry
     rules: Rules
     right: Mapping[str, float]
     calibrators: Mapping[str, CalibratorConfig] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class StrategyGateway(Gateway):
             RefusedError: the strategy finds nothing to ask. Otherwise as ``Gateway.generate``.
         """
         request, text = with_held_text(heard(self, request), self._hold)
-        talk = await _Conversation.begun(self, replace(request, margins=True))
+        talk = await _RoutedRequest.begun(self, replace(request, margins=True))
         while len(talk.steps) < MOST_STEPS:
             talk.question = replace(talk.question, spent=self._spent[request.group] - talk.cost)
             step = self.plan.entry.decide(talk.question)
@@ -64,7 +64,7 @@ class StrategyGateway(Gateway):
             await self._ask(talk, step)
         raise RefusedError(f"The strategy {self.plan.entry.name} does not end.", f"It took {MOST_STEPS} steps.")
 
-    async def _ask(self, talk: "_Conversation", step: Step) -> None:
+    async def _ask(self, talk: "_RoutedRequest", step: RoutingStep) -> None:
         link = next(candidate for candidate in self._links if candidate.id == step.ask)
         sent = talk.request if link is self._links[0] else replace(talk.request, adapter=None)
         sent = replace(sent, listen=None) if step.aside else sent
@@ -83,14 +83,14 @@ class StrategyGateway(Gateway):
         calls = free is not None and measure.calls(written.text)
         talk.take(link.id, priced, await measure.of(None if calls else free, sent, written), calls)
 
-    async def _finish(self, talk: "_Conversation", step: Step) -> Generation:
+    async def _finish(self, talk: "_RoutedRequest", step: RoutingStep) -> Generation:
         if step.give not in talk.written:
             raise RefusedError(f"The strategy {self.plan.entry.name} finds no model to ask.", step.reason)
         await self._note(talk, step)
         written = talk.written[step.give]
         return written if step.give == self._links[0].id else labelled(written, step.reason)
 
-    async def _note(self, talk: "_Conversation", last: Step) -> None:
+    async def _note(self, talk: "_RoutedRequest", last: RoutingStep) -> None:
         plan = self.plan
         event = CallRouted(
             task=talk.request.task or "-",
@@ -147,20 +147,20 @@ class StrategyGateway(Gateway):
         return spent
 
 
-class _Conversation:
+class _RoutedRequest:
     """One request on its way through a strategy."""
 
     def __init__(self, plan: Plan, request: GenerateRequest, question: Question) -> None:
         self.request, self.question, self.options, self.route = request, question, question.options, uuid4().hex
         self._plan = plan
-        self.steps: list[Step] = []
+        self.steps: list[RoutingStep] = []
         self.written: dict[str, Generation] = {}
         self.features: dict[str, dict[str, float]] = {}
         self.refused: dict[str, str] = {}
         self._first: Agent0Error | None = None
 
     @classmethod
-    async def begun(cls, gateway: StrategyGateway, request: GenerateRequest) -> "_Conversation":
+    async def begun(cls, gateway: StrategyGateway, request: GenerateRequest) -> "_RoutedRequest":
         return cls(gateway.plan, request, await gateway.question(request))
 
     @property
@@ -176,7 +176,7 @@ class _Conversation:
         answer = Answer(model, sha256(key)[:16], sure, priced.cost, calls)
         self.question = self.question.answered(answer)
 
-    def refuse(self, step: Step, error: Agent0Error) -> None:
+    def refuse(self, step: RoutingStep, error: Agent0Error) -> None:
         """Go on without a model that failed; raises the first failure where none is left."""
         self._first = self._first or error
         self.refused[step.ask] = type(error).__name__

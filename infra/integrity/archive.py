@@ -19,7 +19,7 @@ from pydantic import ConfigDict, FailFast, TypeAdapter, ValidationError
 from agent0.errors import ConfigError, DependencyError, LogError, NotFoundError
 from agent0.events.base import sha256
 from agent0.events.values import Artifact
-from agent0.infra.integrity.archive_place import MANIFEST, DamagedError, Place, read
+from agent0.infra.integrity.archive_place import MANIFEST, ArchivePlace, DamagedError, read
 from agent0.infra.integrity.seal_journal import sync_folder
 from agent0.provenance.artifact_refs import MOST_MARKS, marks, marks_at_once, may_name
 from agent0.provenance.hash_chain import Seal
@@ -89,7 +89,7 @@ class Manifest:
 _FORM = TypeAdapter(Manifest)
 
 
-def manifest_of(storage: Place) -> Manifest:
+def manifest_of(storage: ArchivePlace) -> Manifest:
     """What ``storage`` says it holds.
 
     Raises:
@@ -193,7 +193,7 @@ def stretches(seqs: list[int]) -> tuple[int, ...]:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def bodies_of(storage: Place, segment: Segment) -> tuple[Bodies, list[str]]:
+def bodies_of(storage: ArchivePlace, segment: Segment) -> tuple[Bodies, list[str]]:
     """The events of ``segment``, and what is wrong with it: they are what could be read of it."""
     where = f"{segment.file} (events {segment.first} to {segment.last})"
     try:
@@ -230,7 +230,7 @@ def _lines(data: bytes, segment: Segment, where: str) -> tuple[Bodies, list[str]
     return bodies, []
 
 
-def events_of(storage: Place, manifest: Manifest, after: int = 0, until: int = 0) -> Iterator[Bodies]:
+def events_of(storage: ArchivePlace, manifest: Manifest, after: int = 0, until: int = 0) -> Iterator[Bodies]:
     """Segment by segment what has after < seq <= until (0: to the end).
 
     Raises:
@@ -254,7 +254,7 @@ def artifact_name(artifact: Artifact) -> str:
 
 
 @dataclass
-class Writer:
+class ArchiveWriter:
     """Writes an archive beside its final name. Close it without ``finish`` and nothing stays."""
 
     path: Path
@@ -262,7 +262,7 @@ class Writer:
     _bodies: Bodies = field(default_factory=list)
     _size: int = 0
 
-    def __enter__(self) -> "Writer":
+    def __enter__(self) -> "ArchiveWriter":
         if self.path.exists():
             raise ConfigError(f"{self.path} is there already.", fix="Name a file or folder that is not.")
         self._made = self.path.with_name(f".{self.path.name}.{uuid4().hex}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from agent0.errors import EarlierLogError
 from agent0.events.values import Artifact
 from agent0.infra.integrity.archive import Bodies, Manifest, artifact_name, bodies_of, crowded, stretches
-from agent0.infra.integrity.archive_place import DamagedError, Place
+from agent0.infra.integrity.archive_place import ArchivePlace, DamagedError
 from agent0.infra.log.decoder import is_earlier
 from agent0.provenance.artifact_refs import marks_at_once, may_name, named, named_within
 from agent0.provenance.hash_chain import Chain
@@ -18,7 +18,7 @@ MOST_WRONG = 100
 
 
 @dataclass
-class _Found:
+class _CheckedEvents:
     """What was read, and what is wrong."""
 
     chain: Chain
@@ -28,9 +28,9 @@ class _Found:
     """Digests of artifacts that events name, and artifacts that these name."""
 
 
-def examine(storage: Place, manifest: Manifest) -> list[str]:
+def examine(storage: ArchivePlace, manifest: Manifest) -> list[str]:
     """Everything that is wrong with the events and artifacts of ``storage``; nothing, where all is as it was."""
-    findings = _Found(Chain(last=manifest.first - 1, digest=manifest.before), manifest.first)
+    findings = _CheckedEvents(Chain(last=manifest.first - 1, digest=manifest.before), manifest.first)
     _events(findings, storage, manifest)
     if not findings.wrong:
         findings.wrong += _against(findings.chain, manifest)
@@ -39,7 +39,7 @@ def examine(storage: Place, manifest: Manifest) -> list[str]:
     return findings.wrong or _unaccounted(findings.named, manifest)
 
 
-def _events(findings: _Found, storage: Place, manifest: Manifest) -> None:
+def _events(findings: _CheckedEvents, storage: ArchivePlace, manifest: Manifest) -> None:
     failed = 0
     for segment in manifest.segments:
         if failed == MOST_WRONG:
@@ -87,7 +87,7 @@ def _spread(manifest: Manifest) -> list[int]:
     return sorted(seq for first, last in pairs for seq in range(first, last + 1))
 
 
-def _artifact(findings: _Found, storage: Place, artifact: Artifact) -> None:
+def _artifact(findings: _CheckedEvents, storage: ArchivePlace, artifact: Artifact) -> None:
     if not re.fullmatch("[0-9a-f]{64}", artifact.sha256):
         findings.wrong.append(f"{artifact.sha256[:64]!r} is no digest of an artifact")
         return
@@ -109,7 +109,7 @@ def _artifact(findings: _Found, storage: Place, artifact: Artifact) -> None:
         _within(findings, artifact, bytes(kept))
 
 
-def _within(findings: _Found, artifact: Artifact, content: bytes) -> None:
+def _within(findings: _CheckedEvents, artifact: Artifact, content: bytes) -> None:
     """What ``artifact`` names in turn."""
     if wrong := crowded(marks_at_once(artifact, content)):
         findings.wrong.append(f"artifact {artifact.sha256[:12]} has {wrong}")

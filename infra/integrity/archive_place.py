@@ -44,7 +44,7 @@ class DamagedError(LogError):
         )
 
 
-class Place(Protocol):
+class ArchivePlace(Protocol):
     """Where an archive is stored and read from: a folder or a tar file."""
 
     path: Path
@@ -58,12 +58,12 @@ class Place(Protocol):
         ...
 
 
-def read(storage: Place, name: str, most: int) -> bytes:
+def read(storage: ArchivePlace, name: str, most: int) -> bytes:
     """One file of ``storage``, whole; raises what ``parts`` does."""
     return b"".join(storage.parts(name, most))
 
 
-class _Folder:
+class _ArchiveFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
 
@@ -152,7 +152,7 @@ def _readable(path: Path, name: str) -> Iterator[None]:
         raise ConfigError(f"The archive {path} cannot be read.", f"{name}: {error.strerror}.", fix) from error
 
 
-def open_archive(path: Path) -> Place:
+def open_archive(path: Path) -> ArchivePlace:
     """The archive at ``path``.
 
     Raises:
@@ -160,7 +160,7 @@ def open_archive(path: Path) -> Place:
         ConfigError: it cannot be opened, or is a file of another framework.
     """
     if path.is_dir():
-        return _Folder(path)
+        return _ArchiveFolder(path)
     if not path.exists():
         raise NotFoundError(f"There is no archive {path}.")
     try:

@@ -15,7 +15,7 @@ from agent0.infra.integrity.seal_journal import Known, SealFile, Stream
 from agent0.infra.log.event_log import Log, LogInfo
 from agent0.infra.log.reader import GapError
 from agent0.infra.log.server_folder import UNCLEAN, provisioning
-from agent0.provenance.hash_chain import Chain, Difference, Seal, compare_seals, digest_of, localise, seal_id, seal_of
+from agent0.provenance.hash_chain import Chain, LogMismatch, Seal, compare_seals, digest_of, localise, seal_id, seal_of
 
 POLL_S = 1.0
 LAST_S = 5.0
@@ -31,7 +31,7 @@ Copy = Callable[[int, int], Mapping[int, bytes]]
 class BrokenLogError(LogError):
     """The log is not what it was. ``found`` has every difference."""
 
-    def __init__(self, differences: Sequence[Difference]) -> None:
+    def __init__(self, differences: Sequence[LogMismatch]) -> None:
         self.found = tuple(differences)
         rest = f" And {len(differences) - 1} more." if len(differences) > 1 else ""
         super().__init__(
@@ -53,7 +53,7 @@ class Verified:
     sealed: int
     """Last sequence under a seal."""
     redacted: int
-    differences: tuple[Difference, ...]
+    differences: tuple[LogMismatch, ...]
 
 
 def _nothing(first: int, last: int) -> Mapping[int, bytes]:
@@ -95,7 +95,7 @@ async def first_sight(log: Log) -> Known:
     return Known(streams=(Stream(info.created, max(1, info.first_seq)),))
 
 
-def extent(info: LogInfo, recorded: Known, reached: int) -> list[Difference]:
+def extent(info: LogInfo, recorded: Known, reached: int) -> list[LogMismatch]:
     """Whether the stream is the one that is known, and as long as it was."""
     stream = recorded.stream
     if stream is None:
@@ -103,26 +103,26 @@ def extent(info: LogInfo, recorded: Known, reached: int) -> list[Difference]:
     first, last = max(1, info.first_seq), info.last_seq
     if info.created != stream.created:
         why = f"it is another stream: made at {info.created}, not at {stream.created}"
-        return [Difference("replaced", first, last, why)]
+        return [LogMismatch("replaced", first, last, why)]
     differences = []
     if first > stream.first:
-        differences.append(Difference("missing", stream.first, first - 1, "the log begins behind them"))
+        differences.append(LogMismatch("missing", stream.first, first - 1, "the log begins behind them"))
     highest = max(recorded.newest.seq if recorded.newest else 0, stream.last, reached)
     if last < highest:
         who = "the tables have seen" if reached == highest else "the data folder has noted"
-        differences.append(Difference("truncated", last + 1, highest, f"the log ends before them; {who} {highest:,}"))
+        differences.append(LogMismatch("truncated", last + 1, highest, f"the log ends before them; {who} {highest:,}"))
     return differences
 
 
-async def _newest_differs(log: Log, recorded: Known) -> AsyncIterator[Difference]:
+async def _newest_differs(log: Log, recorded: Known) -> AsyncIterator[LogMismatch]:
     if seal := recorded.newest:
         with contextlib.suppress(NotFoundError):
             if seal_of(seal.seq, await log.body(seal.seq)) == seal:
                 return
-        yield Difference("seal", seal.seq, seal.seq, "the seal that was noted in the data folder is not here")
+        yield LogMismatch("seal", seal.seq, seal.seq, "the seal that was noted in the data folder is not here")
 
 
-def require(differences: Sequence[Difference]) -> None:
+def require(differences: Sequence[LogMismatch]) -> None:
     """Require that verification found no difference.
 
     Raises:
@@ -140,7 +140,7 @@ def begin(recorded: Known, whole: bool = False) -> Chain:
     return Chain(last=stream.first - 1, digest=stream.digest)
 
 
-async def through(log: Log, chain: Chain, until: int) -> AsyncIterator[Difference]:
+async def through(log: Log, chain: Chain, until: int) -> AsyncIterator[LogMismatch]:
     """Feed ``chain`` with everything up to ``until``, going on behind whatever cannot be read."""
     while chain.last < until:
         try:
@@ -155,7 +155,7 @@ async def through(log: Log, chain: Chain, until: int) -> AsyncIterator[Differenc
                 yield difference
 
 
-async def _behind(log: Log, chain: Chain, gap: GapError, until: int) -> list[Difference]:
+async def _behind(log: Log, chain: Chain, gap: GapError, until: int) -> list[LogMismatch]:
     if gap.seq:
         return chain.skip(gap.seq - 1, "missing", "not in the log; its store is damaged, or it was taken out")
     readable = await _next_readable(log, chain.last + 1, until)
@@ -199,7 +199,7 @@ async def verify(
     if recorded.stream is not None:
         why = "it was taken out, and no archive that was imported here says so"
         differences += [
-            Difference("hidden", s, s, why)
+            LogMismatch("hidden", s, s, why)
             for s in chain.redacted
             if not recorded.stream.admits(s) and s not in log.asides
         ]
@@ -214,11 +214,11 @@ async def verify(
     return Verified(begins, info.last_seq, info.created, len(met), sealed, len(chain.redacted), told_all)
 
 
-def _same_place(difference: Difference, other: Difference) -> bool:
+def _same_place(difference: LogMismatch, other: LogMismatch) -> bool:
     return other.first <= difference.first and difference.last <= other.last
 
 
-async def _localised(log: Log, segment: Difference, copy: Copy) -> list[Difference]:
+async def _localised(log: Log, segment: LogMismatch, copy: Copy) -> list[LogMismatch]:
     copied = copy(segment.first, segment.last)
     digests: dict[int, bytes] = {}
     async with aclosing(log.read_bodies(segment.first - 1, segment.last)) as chunks:  # type: ignore[type-var]

@@ -80,7 +80,7 @@ LOOK_S = 0.1
 
 
 @dataclass(frozen=True)
-class _Place:
+class _ServerAddress:
     """Name and port of an embedded server: kept for ever, so that those attached find it again."""
 
     name: str
@@ -226,7 +226,7 @@ class Server:
         self.url = f"nats://127.0.0.1:{address.port}"
         return spawned
 
-    def _spawn(self, address: _Place, lock: IO[bytes]) -> _Place:
+    def _spawn(self, address: _ServerAddress, lock: IO[bytes]) -> _ServerAddress:
         assert self.folder is not None  # noqa: S101 - embedded only
         with lock:
             if _taken(address.port):
@@ -242,7 +242,7 @@ class Server:
             raise DependencyError("log", f"nats-server ended at once: {output}", f"See {self.folder / 'server.log'}.")
         return address
 
-    def _answers(self, address: _Place, patience_s: float = 60) -> bool:
+    def _answers(self, address: _ServerAddress, patience_s: float = 60) -> bool:
         """A large store takes seconds to recover: wait while the process lives; False where it ended."""
         assert self.folder is not None  # noqa: S101 - embedded only
         deadline = time.monotonic() + patience_s
@@ -314,19 +314,19 @@ def binary() -> Path:
     return Path(program)
 
 
-def _read_place(folder: Path) -> _Place:
+def _read_place(folder: Path) -> _ServerAddress:
     path = folder / "server.json"
     if not path.exists():
         return _new_place(folder, f"agent0-{secrets.token_hex(4)}")
     try:
-        return _Place(**json.loads(path.read_text()))
+        return _ServerAddress(**json.loads(path.read_text()))
     except (ValueError, TypeError) as error:
         fix = f"If no nats-server runs on {folder}, delete {path}."
         raise OperationError("The log's address cannot be read.", f"{path} is damaged: {error}.", fix) from error
 
 
-def _new_place(folder: Path, name: str) -> _Place:
-    address = _Place(name, _free_port())
+def _new_place(folder: Path, name: str) -> _ServerAddress:
+    address = _ServerAddress(name, _free_port())
     write(folder / "server.json", json.dumps(address.__dict__))
     return address
 
@@ -344,7 +344,7 @@ def _free_port() -> int:
     return port
 
 
-def _write_config(folder: Path, address: _Place, nats: NatsSettings) -> None:
+def _write_config(folder: Path, address: _ServerAddress, nats: NatsSettings) -> None:
     def hashed(role: Role) -> str:
         # Random 256-bit passwords need no slow hash; a slow one would delay every connection.
         secret = (folder / f"{role}.password").read_bytes().strip()

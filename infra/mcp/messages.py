@@ -22,7 +22,7 @@ class WireError(Exception):
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedTool:
     """One tool of a server; ``description`` and ``schema`` are cleaned and cut."""
 
     name: str
@@ -34,7 +34,7 @@ class Listed:
 class Listing:
     """A server's tools in the order of their names. ``digest`` changes with any name, description or schema."""
 
-    tools: tuple[Listed, ...]
+    tools: tuple[ListedTool, ...]
     digest: str
 
 
@@ -62,14 +62,14 @@ def _digest(tools: Sequence[types.Tool]) -> str:
     return sha256(json.dumps(plain, sort_keys=True, separators=(",", ":")))
 
 
-def _listed(tool: types.Tool) -> Listed:
+def _listed(tool: types.Tool) -> ListedTool:
     if not _name.fullmatch(tool.name):
         raise WireError("a tool has a name that nobody could write")
     try:
         schema = harmless(tool.input_schema)
     except SchemaRefused as error:
         raise WireError(f"tool {tool.name}: {error}") from None
-    return Listed(tool.name, " ".join(visible(tool.description or "").split())[:LONGEST_WORDS], schema)
+    return ListedTool(tool.name, " ".join(visible(tool.description or "").split())[:LONGEST_WORDS], schema)
 
 
 def result_text(raw: Any) -> tuple[str, bool]:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from agent0.errors import ConfigError, DependencyError
 from agent0.events.values import ToolResult, ToolState
 from agent0.infra.mcp import http, messages
-from agent0.infra.mcp.messages import Listed, Listing, WireError
+from agent0.infra.mcp.messages import ListedTool, Listing, WireError
 from agent0.infra.mcp.schema import checker
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall, SandboxResult
 from agent0.settings import McpServer, PolicyConfig
@@ -37,7 +37,7 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
-class Source(Protocol):
+class ToolServer(Protocol):
     """One MCP server: list its tools, call one of them."""
 
     async def list(self) -> Listing:
@@ -137,7 +137,7 @@ def changed(name: str, trusted: str, current: str) -> str:
     return f"the tools of MCP server {name} are not the trusted ones: sha256 {trusted} was trusted, now it is {current}"
 
 
-def open_source(name: str, server: McpServer, sandbox: Sandbox, policy: PolicyConfig) -> Source:
+def open_source(name: str, server: McpServer, sandbox: Sandbox, policy: PolicyConfig) -> ToolServer:
     """The server ``name`` as it is configured.
 
     Raises:
@@ -155,7 +155,7 @@ def open_source(name: str, server: McpServer, sandbox: Sandbox, policy: PolicyCo
     return Stdio(name, server, sandbox, policy)
 
 
-async def list_source(name: str, source: Source) -> Listing:
+async def list_source(name: str, source: ToolServer) -> Listing:
     """Its tools.
 
     Raises:
@@ -168,7 +168,7 @@ async def list_source(name: str, source: Source) -> Listing:
         raise DependencyError(f"MCP server {name}", f"{error}.", fix) from error
 
 
-def tools_of(name: str, source: Source, listing: Listing) -> list[Tool]:
+def tools_of(name: str, source: ToolServer, listing: Listing) -> list[Tool]:
     """Its tools as ours, named ``mcp_<server>_<tool>``.
 
     Raises:
@@ -180,7 +180,7 @@ def tools_of(name: str, source: Source, listing: Listing) -> list[Tool]:
     return list(tools.values())
 
 
-def _tool(server: str, source: Source, listed: Listed, digest: str) -> Tool:
+def _tool(server: str, source: ToolServer, listed: ListedTool, digest: str) -> Tool:
     async def run(work: Workspace, /, **arguments: Any) -> ToolResult:
         return await source.call(work, listed.name, arguments, digest)
 

@@ -16,7 +16,7 @@ class ServerError(Exception):
     """The MCP server broke the protocol or returned an error."""
 
 
-class Server:
+class ServerProcess:
     """A server as a child process, asked one thing at a time."""
 
     def __init__(self, command: list[str]) -> None:
@@ -93,7 +93,7 @@ class Server:
 def converse(command: list[str], tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """One conversation: list the tools where ``tool`` is empty, else call it."""
     try:
-        server = Server(command)
+        server = ServerProcess(command)
         conversation: dict[str, Any] = {"initialize": server.begin()}
         if tool:
             conversation["call"] = server.ask("tools/call", {"name": tool, "arguments": arguments})

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import httpx
 
 from agent0.errors import Agent0Error, DependencyError, OperationError, TransientError
-from agent0.evaluation.serving_parity import Step
+from agent0.evaluation.serving_parity import DecodedToken
 from agent0.events.values import Turn
 from agent0.infra.models.calls.streams import UNREADABLE
 from agent0.infra.storage.files import file_digest
@@ -29,10 +29,10 @@ class Said:
     """What a served model wrote. ``steps`` is empty where the server gives no log-probabilities."""
 
     text: str
-    steps: tuple[Step, ...] = ()
+    steps: tuple[DecodedToken, ...] = ()
 
 
-class Served(Protocol):
+class ServedModel(Protocol):
     """One model that a server serves: token ids and their text in, a greedy continuation out."""
 
     kind: str
@@ -120,7 +120,9 @@ class LlamaServer:
         }
         reply = await self._request("POST", "/completion", body)
         steps = tuple(
-            Step(int(p["id"]), float(p["logprob"]), {int(o["id"]): float(o["logprob"]) for o in p["top_logprobs"]})
+            DecodedToken(
+                int(p["id"]), float(p["logprob"]), {int(o["id"]): float(o["logprob"]) for o in p["top_logprobs"]}
+            )
             for p in reply.get("completion_probabilities", ())
         )
         return Said(str(reply["content"]), steps)

@@ -2,7 +2,7 @@
 less."""
 
 from agent0.infra.sandbox.backends.bubblewrap import Bubblewrap, Refusing
-from agent0.infra.sandbox.selection import Candidate, open_sandbox, survey
+from agent0.infra.sandbox.selection import BackendCandidate, open_sandbox, survey
 from agent0.infra.sandbox.selftest import Probe
 
-__all__ = ["Bubblewrap", "Candidate", "Probe", "Refusing", "open_sandbox", "survey"]
+__all__ = ["BackendCandidate", "Bubblewrap", "Probe", "Refusing", "open_sandbox", "survey"]

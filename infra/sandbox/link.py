@@ -27,7 +27,7 @@ def _named(root: Root) -> dict[str, Any]:
     return {**named, "versions": roots.versions(root)}
 
 
-class Link:
+class SandboxLink:
     """The host's connection to one sandbox process that talks on standard input and output. Use ``await
     Link.open(...)``."""
 
@@ -45,7 +45,7 @@ class Link:
         self.dead = self._greeted = False
 
     @classmethod
-    async def open(cls, command: Sequence[str], environment: dict[str, str]) -> "Link":
+    async def open(cls, command: Sequence[str], environment: dict[str, str]) -> "SandboxLink":
         """Start ``command`` and wait for the greeting.
 
         Raises:

@@ -26,7 +26,7 @@ OPEN_FILES = 128
 
 
 @dataclass(frozen=True)
-class Candidate:
+class BackendCandidate:
     """One backend looked at: its ``probes`` as far as it got, whether calls would run on it, and ``why`` not."""
 
     name: str
@@ -36,7 +36,7 @@ class Candidate:
     fix: str = ""
 
 
-class Trial(Executes, Protocol):
+class BackendTrial(Executes, Protocol):
     """A started backend that the self-test can probe and that can be closed."""
 
     async def close(self) -> None:
@@ -61,12 +61,12 @@ class Backend:
     """How a backend is tried, and how it is made: from settings, label, number of workers and the root that calls are
     expected to name."""
 
-    trial: Callable[[SandboxSettings], Awaitable[Trial]]
+    trial: Callable[[SandboxSettings], Awaitable[BackendTrial]]
     make: Callable[[SandboxSettings, str, int, Root], Startable]
 
 
-def _cold(kind: Callable[[SandboxSettings], Trial]) -> Callable[[SandboxSettings], Awaitable[Trial]]:
-    async def trial(settings: SandboxSettings) -> Trial:
+def _cold(kind: Callable[[SandboxSettings], BackendTrial]) -> Callable[[SandboxSettings], Awaitable[BackendTrial]]:
+    async def trial(settings: SandboxSettings) -> BackendTrial:
         return kind(settings)
 
     return trial
@@ -153,11 +153,11 @@ def _refusal(reasons: Mapping[str, SandboxUnavailableError]) -> SandboxUnavailab
     return SandboxUnavailableError("The sandbox", f"{why}.", " Or: ".join(fixes))
 
 
-async def survey(settings: SandboxSettings, *, until_chosen: bool = False) -> list[Candidate]:
+async def survey(settings: SandboxSettings, *, until_chosen: bool = False) -> list[BackendCandidate]:
     """Every backend that ``settings`` may use, best first, each probed to the end whether or not one before it would
     do; with ``until_chosen`` none behind the chosen one. A backend that does not even start is one failed probe, never
     an exception."""
-    out: list[Candidate] = []
+    out: list[BackendCandidate] = []
     for name in named(settings):
         probes, fix = await _probe(BACKENDS[name], settings)
         for _ in range(TRIES - 1):
@@ -167,7 +167,7 @@ async def survey(settings: SandboxSettings, *, until_chosen: bool = False) -> li
             probes, fix = await _probe(BACKENDS[name], settings)
         missed = [f"{probe.name}: {probe.detail}" for probe in probes if not probe.ok]
         chosen = not missed and not any(candidate.chosen for candidate in out)
-        out.append(Candidate(name, tuple(probes), chosen, "; ".join(missed), fix if missed else ""))
+        out.append(BackendCandidate(name, tuple(probes), chosen, "; ".join(missed), fix if missed else ""))
         if chosen and until_chosen:
             break
     return out

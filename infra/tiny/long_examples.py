@@ -100,7 +100,7 @@ def conversation(
     cut short first."""
     assert entry.steps  # noqa: S101 - a long family has them
     answers = [step.answer for step in entry.steps(params)]
-    printed = _Printed(list(answers))
+    printed = _ScriptedSandbox(list(answers))
     work = Workspace(printed, LONG_TOOLS, subgoals=[None] * len(answers))
     messages = [*render(prompt(STYLE, entry.domain, "student", long=True), {"question": question})]
     for index, calls in enumerate(turns):
@@ -137,7 +137,7 @@ def _answer(call: ToolCall, work: Workspace) -> str:
 
 
 @dataclass
-class _Printed:
+class _ScriptedSandbox:
     """Stands for the sandbox: prints ``answers``, one a call; where a line was ``cut`` short, Python's error."""
 
     answers: list[str]

@@ -13,7 +13,7 @@ from agent0.infra.training.launch.distributed import Team
 from agent0.infra.training.launch.recipe import Kind, Recipe
 from agent0.infra.training.metrics import OF
 from agent0.ports.training import Sample
-from agent0.training.objectives import Loss, Rows
+from agent0.training.objectives import Loss, MinibatchRows
 from agent0.training.objectives.policy_gradient import divergence, entropy_bonus, likelihood
 
 
@@ -68,7 +68,7 @@ class Step:
         rows = self._rows(part, logprobs, batch, slice(0, len(part)))
         if part[0].over:
             over = self._rows(part, logprobs, batch, slice(len(part), None))
-            rows = Rows(**{**vars(rows), "over": over})
+            rows = MinibatchRows(**{**vars(rows), "over": over})
         loss = self._objective.loss(rows, self._recipe.knobs)
         if entropy is not None:
             bonus = entropy_bonus(entropy[: len(part)], rows.mask, rows.weight)
@@ -82,14 +82,14 @@ class Step:
         logprobs, batch, _ = self._logprobs(part, 1.0, stretched=True)
         return Loss(likelihood(logprobs, batch.mask, self._column([sample.weight for sample in part])))
 
-    def _rows(self, part: Sequence[Sample], logprobs: Tensor, batch: Padded, which: slice) -> Rows:
+    def _rows(self, part: Sequence[Sample], logprobs: Tensor, batch: Padded, which: slice) -> MinibatchRows:
         """``which`` rows of what was run through the model: the samples, or what they are preferred to."""
         reference = None
         if self._parent:
             side = 0 if which.start == 0 else 1
             kept = [self._parent[id(sample)][side] for sample in part]
             reference = filled(kept, logprobs.shape[1], self._team.device)
-        return Rows(
+        return MinibatchRows(
             logprobs[which],
             batch.behaviour[which],
             batch.mask[which],

@@ -65,7 +65,7 @@ _REFUSED6 = tuple(
 _NAT64 = IPv6Network("64:ff9b::/96")
 
 
-class RefusedError(Exception):
+class EgressRefusedError(Exception):
     """A request that is not made. Its text is for whoever asked."""
 
 
@@ -102,13 +102,13 @@ def target(url: str) -> Target:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise RefusedError(f"this is no web address: {error}"[:200]) from None
+        raise EgressRefusedError(f"this is no web address: {error}"[:200]) from None
     if parts.scheme not in _PORTS:
-        raise RefusedError("only http:// and https:// addresses are requested")
+        raise EgressRefusedError("only http:// and https:// addresses are requested")
     if "@" in parts.netloc:
-        raise RefusedError("an address with a user or a password is not requested")
+        raise EgressRefusedError("an address with a user or a password is not requested")
     if port == 0:
-        raise RefusedError("there is no port 0")
+        raise EgressRefusedError("there is no port 0")
     path = quote(f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}", safe="/?%:@!$&'()*+,;=~[]|")
     return Target(parts.scheme, hostname(parts.hostname or ""), port or _PORTS[parts.scheme], path)
 
@@ -116,9 +116,9 @@ def target(url: str) -> Target:
 def plain(url: str) -> None:
     """Raises RefusedError where ``url`` has characters that parsers disagree about."""
     if len(url) > LONGEST_URL:
-        raise RefusedError(f"an address is at most {LONGEST_URL} characters long")
+        raise EgressRefusedError(f"an address is at most {LONGEST_URL} characters long")
     if _unfit.search(url):
-        raise RefusedError("an address has no spaces, backslashes or control characters")
+        raise EgressRefusedError("an address has no spaces, backslashes or control characters")
 
 
 def hostname(text: str) -> str:
@@ -134,10 +134,10 @@ def hostname(text: str) -> str:
         try:
             host = idna.encode(host, uts46=True).decode().lower()
         except (idna.IDNAError, UnicodeError):
-            raise RefusedError("the host is not a name") from None
+            raise EgressRefusedError("the host is not a name") from None
     labels = host.split(".")
     if len(host) > 253 or not all(_label.fullmatch(label) for label in labels):
-        raise RefusedError("the host is not a name")
+        raise EgressRefusedError("the host is not a name")
     if _number.fullmatch(labels[-1]):
         return _ipv4(host)
     return host
@@ -147,7 +147,7 @@ def _ipv4(host: str) -> str:
     try:
         return str(IPv4Address(host))
     except ValueError:
-        raise RefusedError("an IP address is written as four plain decimal numbers") from None
+        raise EgressRefusedError("an IP address is written as four plain decimal numbers") from None
 
 
 def _ipv6(host: str) -> str:
@@ -156,16 +156,16 @@ def _ipv6(host: str) -> str:
             raise ValueError("zone")
         return str(IPv6Address(host))
     except ValueError:
-        raise RefusedError("the host is not an IP address") from None
+        raise EgressRefusedError("the host is not an IP address") from None
 
 
 def check_host(target: Target, hosts: Sequence[str]) -> None:
     """Raises RefusedError unless ``hosts`` allows it: ``name``, ``*.suffix`` for all below it, either with ``:port``
     (without one only the scheme's own port)."""
     if not hosts:
-        raise RefusedError("no host is allowed; a person allows one with: agent0 sandbox allow host NAME")
+        raise EgressRefusedError("no host is allowed; a person allows one with: agent0 sandbox allow host NAME")
     if not any(_matches(target, pattern) for pattern in hosts):
-        raise RefusedError(
+        raise EgressRefusedError(
             f"{target.authority} is not among the allowed hosts ({', '.join(hosts[:10])}); "
             f"a person allows it with: agent0 sandbox allow host {target.authority}"
         )
@@ -181,7 +181,7 @@ def _matches(target: Target, pattern: str) -> bool:
         if name.startswith("*."):
             return target.host.endswith(f".{hostname(name[2:])}") and not _is_address(target.host)
         return target.host == hostname(name)
-    except RefusedError:
+    except EgressRefusedError:
         return False
 
 
@@ -213,7 +213,7 @@ def method(name: str, allowed: Sequence[str]) -> str:
     """
     upper = name.upper()
     if not _method.fullmatch(upper) or upper in _NEVER or upper not in allowed:
-        raise RefusedError(f"the method {upper[:16]!r} is not allowed; allowed: {', '.join(allowed) or 'none'}")
+        raise EgressRefusedError(f"the method {upper[:16]!r} is not allowed; allowed: {', '.join(allowed) or 'none'}")
     return upper
 
 
@@ -227,9 +227,9 @@ def headers(fields: Mapping[str, str]) -> dict[str, str]:
     for name, value in fields.items():
         key = name.lower()
         if key not in HEADERS:
-            raise RefusedError(f"the header {name[:40]!r} is not sent; allowed: {', '.join(HEADERS)}")
+            raise EgressRefusedError(f"the header {name[:40]!r} is not sent; allowed: {', '.join(HEADERS)}")
         if len(value) > LONGEST_HEADER or not _value.fullmatch(value):
-            raise RefusedError(f"the value of header {key} is too long or has characters that no header has")
+            raise EgressRefusedError(f"the value of header {key} is too long or has characters that no header has")
         out[key] = value.strip()
     return out
 

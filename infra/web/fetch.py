@@ -14,7 +14,7 @@ from urllib.parse import urljoin
 import httpx
 
 from agent0.infra.web import egress_rules as rules
-from agent0.infra.web.egress_rules import RefusedError, Target
+from agent0.infra.web.egress_rules import EgressRefusedError, Target
 
 AGENT = "agent0"
 MOST_ADDRESSES = 4
@@ -114,7 +114,7 @@ async def answer_within(limits: Limits, make: Callable[[], Awaitable[Answer]]) -
     try:
         async with asyncio.timeout(limits.timeout_s):
             return await make()
-    except RefusedError as error:
+    except EgressRefusedError as error:
         return Answer("refused", reason=str(error))
     except TimeoutError:
         return Answer("timeout", reason=f"there was no whole answer within {limits.timeout_s:g} s")
@@ -134,7 +134,7 @@ def _reason(error: Exception) -> str:
 
 async def _fetch(request: FetchRequest, limits: Limits, guard: Guard) -> Answer:
     if len(request.body) > limits.max_bytes:
-        raise RefusedError(f"the body is longer than {limits.max_bytes} bytes")
+        raise EgressRefusedError(f"the body is longer than {limits.max_bytes} bytes")
     target = rules.target(request.url)
     call = OutgoingRequest(
         target, rules.method(request.method, request.methods), rules.headers(request.headers), request.body
@@ -146,7 +146,7 @@ async def _fetch(request: FetchRequest, limits: Limits, guard: Guard) -> Answer:
             return answer
         call = _redirected(call, answer)
         rules.method(call.method, request.methods)
-    raise RefusedError(f"more than {limits.redirects} redirects")
+    raise EgressRefusedError(f"more than {limits.redirects} redirects")
 
 
 def _redirected(call: OutgoingRequest, answer: Answer) -> OutgoingRequest:
@@ -155,7 +155,7 @@ def _redirected(call: OutgoingRequest, answer: Answer) -> OutgoingRequest:
     rules.plain(location)
     target = rules.target(urljoin(call.target.url, location))
     if call.target.scheme == "https" and target.scheme == "http":
-        raise RefusedError("a redirect from https to http is not followed")
+        raise EgressRefusedError("a redirect from https to http is not followed")
     if answer.status in (307, 308) or call.method in ("GET", "HEAD"):
         return replace(call, target=target)
     kept = {name: value for name, value in call.headers.items() if name != "content-type"}
@@ -182,7 +182,7 @@ async def send(call: OutgoingRequest, limits: Limits, guard: Guard) -> Answer:
 async def _addresses(target: Target, guard: Guard) -> list[str]:
     addresses = await guard.resolve(target.host, target.port)
     if not all(guard.allowed(address) for address in addresses):
-        raise RefusedError(f"{target.host} is not, or not only, at addresses of the open internet")
+        raise EgressRefusedError(f"{target.host} is not, or not only, at addresses of the open internet")
     return addresses[:MOST_ADDRESSES]
 
 

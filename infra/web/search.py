@@ -18,7 +18,7 @@ Fields = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class Provider:
+class SearchProvider:
     """``path`` is asked below ``url`` (or below what a person set); ``results`` and ``fields`` say where title, address
     and text of its results stand."""
 
@@ -32,7 +32,7 @@ class Provider:
 
 
 PROVIDERS = {
-    "searxng": Provider(
+    "searxng": SearchProvider(
         url="",
         path="/search",
         query=lambda query, _: {"q": query, "format": "json"},
@@ -40,7 +40,7 @@ PROVIDERS = {
         fields=("title", "url", "content"),
         hint="its settings.yml must list json under search.formats",
     ),
-    "brave": Provider(
+    "brave": SearchProvider(
         url="https://api.search.brave.com",
         path="/res/v1/web/search",
         query=lambda query, limit: {"q": query, "count": str(limit), "text_decorations": "false"},
@@ -83,7 +83,7 @@ class Engine:
         provider = PROVIDERS[self.provider]
         base = self.url or provider.url
         if not base:
-            raise rules.RefusedError(f"{self.provider} has no server of its own; set web.search_url")
+            raise rules.EgressRefusedError(f"{self.provider} has no server of its own; set web.search_url")
         parameters = urlencode(provider.query(query[:LONGEST_QUERY].encode(errors="replace").decode(), limit))
         target = rules.target(f"{base.rstrip('/')}{provider.path}?{parameters}")
         headers = {"accept": "application/json"}
@@ -96,13 +96,13 @@ class Engine:
 
 def _key(key: str, target: rules.Target) -> str:
     if not key:
-        raise rules.RefusedError("the search provider needs a key; set web.search_key")
+        raise rules.EgressRefusedError("the search provider needs a key; set web.search_key")
     if target.scheme != "https" and target.host not in ("127.0.0.1", "localhost", "::1"):
-        raise rules.RefusedError("a key is sent over https only; set web.search_url to an https address")
+        raise rules.EgressRefusedError("a key is sent over https only; set web.search_url to an https address")
     return rules.headers({"accept": key})["accept"]
 
 
-def _judged(answer: Answer, provider: Provider) -> Answer:
+def _judged(answer: Answer, provider: SearchProvider) -> Answer:
     """``answer`` with a state that says what its status means."""
     status = answer.status
     if answer.state == "output_flood":
@@ -115,7 +115,7 @@ def _judged(answer: Answer, provider: Provider) -> Answer:
     return Answer("error", status, reason=f"status {status}{f', {meaning[status]}' if status in meaning else ''}")
 
 
-def _hits(provider: Provider, content: Any, limit: int, key: str) -> list[Hit]:
+def _hits(provider: SearchProvider, content: Any, limit: int, key: str) -> list[Hit]:
     """Results that have an address. Anything of another shape is left out; the key is never repeated."""
     for name in provider.results:
         content = content.get(name, {}) if isinstance(content, Mapping) else {}

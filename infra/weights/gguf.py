@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent0.errors import DependencyError, OperationError
-from agent0.infra.weights.merge import Lora, Whole, check_fit, not_separable
+from agent0.infra.weights.merge import Lora, MergedWeights, check_fit, not_separable
 from agent0.infra.weights.safetensors_io import Array, Weights, names
 
 if TYPE_CHECKING:
@@ -63,13 +63,13 @@ def write_base(folder: Path, out: Path, read: Callable[[str], Array] | None = No
     _write(writer, shapes, lambda n: _placed(read_weight(names[n]), names[n], config))
 
 
-def write_adapter(lora: Lora | Whole, folder: Path, out: Path) -> None:
+def write_adapter(lora: Lora | MergedWeights, folder: Path, out: Path) -> None:
     """``lora``, which fits the base in ``folder``, as the file ``out``.
 
     Raises:
         OperationError: it does not fit, is no LoRA, or the base is of another family.
     """
-    if isinstance(lora, Whole):
+    if isinstance(lora, MergedWeights):
         raise not_separable()
     config = _json(folder / "config.json")
     if not architecture(config):

@@ -58,7 +58,7 @@ class Lora:
 
 
 @dataclass(frozen=True)
-class Whole:
+class MergedWeights:
     """All weights of a model, by the names that its base has for them."""
 
     weights: Weights
@@ -73,7 +73,7 @@ class Whole:
         return self.weights.read(EMBEDDINGS if name == HEAD and HEAD not in self.weights else name)
 
 
-def read_adapter(data: bytes) -> Lora | Whole:
+def read_adapter(data: bytes) -> Lora | MergedWeights:
     """The adapter in the tar ``data``.
 
     Raises:
@@ -84,7 +84,7 @@ def read_adapter(data: bytes) -> Lora | Whole:
         settings = json.loads(members[CONFIG])
         weights = Weights({WEIGHTS: members[WEIGHTS]})
         if settings.get("peft_type") == FULL:
-            return Whole(weights)
+            return MergedWeights(weights)
         alpha, stabilised = float(settings["lora_alpha"]), bool(settings.get("use_rslora"))
     except (KeyError, ValueError, TypeError) as error:
         raise OperationError("This artifact is no adapter.", f"{type(error).__name__}: {error}"[:200]) from error
@@ -94,7 +94,7 @@ def read_adapter(data: bytes) -> Lora | Whole:
 def read_lora(data: bytes) -> Lora:
     """The adapter in the tar ``data``, which is of LoRA; errors as for ``read_adapter``."""
     adapter = read_adapter(data)
-    if isinstance(adapter, Whole):
+    if isinstance(adapter, MergedWeights):
         raise not_separable()
     return adapter
 
@@ -129,14 +129,14 @@ def _pairs(weights: Weights) -> dict[str, tuple[Array, Array]]:
     return out
 
 
-def check_fit(adapter: Lora | Whole, base: Weights) -> None:
+def check_fit(adapter: Lora | MergedWeights, base: Weights) -> None:
     """Raises OperationError where ``adapter`` changes a weight that ``base`` lacks or has in another shape, or is to
     replace all of them and lacks one."""
     fix = "Name the base that it was trained on with --base."
     shapes = adapter.shapes
     if gone := [name for name in shapes if name not in base]:
         raise OperationError("The adapter does not fit this base.", f"The base has no {names(gone)}.", fix)
-    whole = isinstance(adapter, Whole)
+    whole = isinstance(adapter, MergedWeights)
     if whole and (gone := [name for name in base if name not in shapes and name != HEAD]):
         raise OperationError("The adapter does not fit this base.", f"The adapter has no {names(gone)}.", fix)
     for name, shape in shapes.items():
@@ -145,14 +145,14 @@ def check_fit(adapter: Lora | Whole, base: Weights) -> None:
             raise OperationError("The adapter does not fit this base.", why, fix)
 
 
-def merged(adapter: Lora | Whole, base: Weights) -> Callable[[str], Array]:
+def merged(adapter: Lora | MergedWeights, base: Weights) -> Callable[[str], Array]:
     """Reads a weight of ``base`` with what ``adapter`` adds to it or puts in its place.
 
     Raises:
         OperationError: it does not fit.
     """
     check_fit(adapter, base)
-    if isinstance(adapter, Whole):
+    if isinstance(adapter, MergedWeights):
         return adapter.read
     lora = adapter
 
@@ -163,7 +163,7 @@ def merged(adapter: Lora | Whole, base: Weights) -> Callable[[str], Array]:
     return read
 
 
-def save_merged(folder: Path, adapter: Lora | Whole, out: Path, kind: str = "float32") -> None:
+def save_merged(folder: Path, adapter: Lora | MergedWeights, out: Path, kind: str = "float32") -> None:
     """A folder of a Hugging Face model at ``out`` (an existing, empty folder): the base in ``folder`` with ``adapter``
     in it, in numbers of ``kind``. The base's own files are split as they were."""
     base = Weights.of_folder(folder)

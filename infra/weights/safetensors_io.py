@@ -21,7 +21,7 @@ LONGEST_HEADER = 100_000_000
 
 
 @dataclass(frozen=True)
-class _Place:
+class _TensorSpan:
     file: str
     kind: str
     shape: tuple[int, ...]
@@ -38,7 +38,7 @@ class Weights:
 
     def __init__(self, buffers: Mapping[str, Any]) -> None:
         self._buffers = dict(buffers)
-        self._places: dict[str, _Place] = {}
+        self._places: dict[str, _TensorSpan] = {}
         for name, buffer in self._buffers.items():
             self._places |= _places(name, buffer)
 
@@ -88,7 +88,7 @@ class Weights:
         return array.reshape(location.shape)
 
 
-def _places(file: str, buffer: Any) -> dict[str, _Place]:
+def _places(file: str, buffer: Any) -> dict[str, _TensorSpan]:
     try:
         size = int.from_bytes(bytes(buffer[:8]), "little")
         if len(buffer) < 8 or not 0 < size <= min(LONGEST_HEADER, len(buffer) - 8):
@@ -100,14 +100,14 @@ def _places(file: str, buffer: Any) -> dict[str, _Place]:
         raise OperationError(f"{file} is no whole safetensors file.", why, "Save or download it again.") from error
 
 
-def _location(file: str, entry: Mapping[str, Any], after: int, length: int) -> _Place:
+def _location(file: str, entry: Mapping[str, Any], after: int, length: int) -> _TensorSpan:
     kind, shape = str(entry["dtype"]), tuple(int(n) for n in entry["shape"])
     start, end = (after + int(n) for n in entry["data_offsets"])
     if not after <= start <= end <= length:
         raise ValueError(f"data ends at byte {end}, the file at {length}")
     if kind in BYTES and prod(shape) * BYTES[kind] != end - start:
         raise ValueError(f"{end - start} bytes are no {kind} of shape {shape}")
-    return _Place(file, kind, shape, start, end)
+    return _TensorSpan(file, kind, shape, start, end)
 
 
 def digest(folder: Path) -> str:

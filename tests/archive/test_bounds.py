@@ -78,5 +78,5 @@ def test_what_is_parsed_of_an_artifact_is_bounded(media: str, monkeypatch: pytes
 def test_an_archive_that_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
     data = b"[" + b"0," * archives.MOST_MARKS + b"0]"
     artifact = Artifact(sha256=archives.hashlib.sha256(data).hexdigest(), size=len(data), media="application/json")
-    with archives.Writer(tmp_path / "log") as writer, pytest.raises(LogError, match="brackets and commas"):
+    with archives.ArchiveWriter(tmp_path / "log") as writer, pytest.raises(LogError, match="brackets and commas"):
         writer.add_artifact(artifact, data)

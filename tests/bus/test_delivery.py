@@ -124,14 +124,14 @@ async def test_in_order_means_in_order_and_a_slow_reaction_holds_up_nobody_else(
 @pytest.mark.parametrize("settings", [Settings(handlers=SOON, nats=NatsSettings(duplicate_window_s=1))], indirect=True)
 async def test_a_message_whose_ack_was_lost_is_not_done_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     acks: list[int] = []
-    ack = bus_module._Delivery.ack
+    ack = bus_module._NatsDelivery.ack
 
     async def lose_the_first(self: Any) -> None:
         acks.append(self.deliveries)
         if self.deliveries > 1:
             await ack(self)
 
-    monkeypatch.setattr(bus_module._Delivery, "ack", lose_the_first)
+    monkeypatch.setattr(bus_module._NatsDelivery, "ack", lose_the_first)
     toy = Toy(resolve)
     await world.put(raised("a"))
     await world.bus(toy)
@@ -210,7 +210,7 @@ async def test_a_message_delivered_again_while_it_is_worked_on_waits(
         await asyncio.sleep(0.1)
         return await resolve(cause, run)
 
-    monkeypatch.setattr(bus_module._Delivery, "_beat", lambda self: None)
+    monkeypatch.setattr(bus_module._NatsDelivery, "_beat", lambda self: None)
     monkeypatch.setattr(Reactions, "handle", count)
     toy = Toy(until_redelivered)
     await world.bus(toy)

@@ -20,7 +20,7 @@ from agent0.infra.sandbox.backends.cold import ColdBubblewrap
 from agent0.infra.sandbox.backends.containers import ColdContainer, WarmContainer
 from agent0.infra.sandbox.inside import asking, frames, seccomp
 from agent0.infra.sandbox.inside.calling import Request, SandboxProcessError
-from agent0.infra.sandbox.link import Link
+from agent0.infra.sandbox.link import SandboxLink
 from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
 from tests.sandbox import campaign as campaigns
@@ -320,7 +320,7 @@ ANSWERS = {
 async def test_a_malformed_answer_says_nothing_about_the_code(tmp_path: Path, answer: bytes) -> None:
     said = tmp_path / "said"
     said.write_bytes(frames.pack(HELLO) + answer)
-    link = await Link.open(["/bin/sh", "-c", f"cat {said}; read -r line"], {})
+    link = await SandboxLink.open(["/bin/sh", "-c", f"cat {said}; read -r line"], {})
     try:
         with pytest.raises(SandboxProcessError):
             await link.ask(Request("python", b"1\n", {}, 5.0, 64), Root())

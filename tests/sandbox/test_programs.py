@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from agent0.infra.sandbox import Bubblewrap
 from agent0.verification.labelled_pairs import read_pairs
-from agent0.verification.programs import Outcome, Problem, check
+from agent0.verification.programs import Problem, ProgramOutcome, check
 from agent0.verification.programs.judged import values
 from agent0.verification.programs.source import program_of, stands, top_level
 
@@ -99,7 +99,7 @@ TWINS = [json.loads(line) for line in (DATA / "evading_twins.jsonl").read_text(e
 HUMANEVAL = [json.loads(line) for line in (DATA / "humaneval_rows.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
-async def _forged(sandbox: Bubblewrap, rows: list[list[dict[str, Any]]]) -> list[tuple[str, str, Outcome]]:
+async def _forged(sandbox: Bubblewrap, rows: list[list[dict[str, Any]]]) -> list[tuple[str, str, ProgramOutcome]]:
     """What is not refused of ``ATTEMPTS``, each at its ``rows``."""
     tried = [(one, row) for one, chosen in zip(ATTEMPTS, rows, strict=True) for row in chosen]
     problems = [Problem(row["test"], row["prompt"], row["entry_point"], wall_s=2.0) for _, row in tried]
@@ -253,7 +253,7 @@ async def test_calls_that_follow_from_results_changed_arguments_and_raised_error
     )
     program = "def f(items):\n    items.sort()\n    return items[0] + 1"
     outcome = await check(Problem(test, entry="f"), program, sandbox)
-    assert outcome == Outcome(True, "all tests pass", outcome.calls)
+    assert outcome == ProgramOutcome(True, "all tests pass", outcome.calls)
 
 
 def rows(name: str) -> Iterator[dict[str, Any]]:
@@ -280,7 +280,7 @@ def _entry(row: dict[str, Any]) -> str:
     return next((name for name in sorted(top_level(row["code"])) if f"{name}(" in "\n".join(row["test_list"])), "")
 
 
-async def _all(sandbox: Bubblewrap, problems: list[tuple[Problem, str]]) -> list[Outcome]:
+async def _all(sandbox: Bubblewrap, problems: list[tuple[Problem, str]]) -> list[ProgramOutcome]:
     return await asyncio.gather(*(check(problem, reply, sandbox) for problem, reply in problems))
 
 

@@ -220,7 +220,7 @@ async def test_servers_are_set_like_any_setting(monkeypatch: pytest.MonkeyPatch,
 
 async def test_the_driver_speaks_with_the_official_server() -> None:
     def converse() -> tuple[Any, list[Any], Any]:
-        server = stdio_bridge.Server(["python", str(FOLDER / "official.py")])
+        server = stdio_bridge.ServerProcess(["python", str(FOLDER / "official.py")])
         with server._child:
             told = (
                 server.begin(),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.infra.web import egress_rules as rules
-from agent0.infra.web.egress_rules import RefusedError, target
+from agent0.infra.web.egress_rules import EgressRefusedError, target
 from agent0.infra.web.fetch import FetchRequest, Guard, Limits, fetch
 from tests.web.open_worker import guard, resolve
 
@@ -175,7 +175,7 @@ async def test_what_is_no_allowed_address_is_refused_with_the_reason(url: str, s
 def test_a_host_is_allowed_by_name_or_suffix(url: str, pattern: str, fits: bool) -> None:
     try:
         rules.check_host(target(url), (pattern,))
-    except RefusedError:
+    except EgressRefusedError:
         assert not fits
     else:
         assert fits

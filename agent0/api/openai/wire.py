@@ -19,25 +19,25 @@ ROUTED = "router/"
 """What the name of a role's model begins with."""
 
 
-class _Shape(BaseModel):
+class _MessagePart(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
 
-class Text(_Shape):
+class TextPart(_MessagePart):
     """A part of a message, the one kind that is read."""
 
     type: Literal["text"]
     text: str
 
 
-class Called(_Shape):
+class Called(_MessagePart):
     """The function of a tool call; ``arguments`` is JSON as text."""
 
     name: Name
     arguments: str = "{}"
 
 
-class ToolCall(_Shape):
+class ToolCall(_MessagePart):
     """A tool call that an earlier assistant turn made."""
 
     id: str = ""
@@ -45,11 +45,11 @@ class ToolCall(_Shape):
     function: Called
 
 
-class Message(_Shape):
+class Message(_MessagePart):
     """A message of the conversation so far, in OpenAI's roles."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | list[Text] | None = None
+    content: str | list[TextPart] | None = None
     tool_calls: list[ToolCall] | None = None
     tool_call_id: str = ""
 
@@ -59,7 +59,7 @@ class Message(_Shape):
         return "".join([*parts, *(_as_written(call.function) for call in self.tool_calls or ())])
 
 
-class Function(_Shape):
+class FunctionDefinition(_MessagePart):
     """A tool that the model may call, with its schema."""
 
     name: Name
@@ -67,26 +67,26 @@ class Function(_Shape):
     parameters: dict[str, Any] = {}
 
 
-class Tool(_Shape):
+class Tool(_MessagePart):
     """A tool, wrapped as OpenAI's API wraps a function."""
 
     type: Literal["function"] = "function"
-    function: Function
+    function: FunctionDefinition
 
 
-class Format(_Shape):
+class Format(_MessagePart):
     """What an answer is to be: text, nothing else."""
 
     type: Literal["text"]
 
 
-class StreamOptions(_Shape):
+class StreamOptions(_MessagePart):
     """Whether the last part of a stream counts tokens."""
 
     include_usage: bool = False
 
 
-class ChatRequest(_Shape):
+class ChatRequest(_MessagePart):
     """A request for the next turn of a conversation. ``return_token_ids`` adds ``prompt_token_ids`` and, in each
     choice, ``token_ids``. Log-probabilities are those of the distribution that was sampled from. ``routed``: models
     that stand in for the student may answer, as its run's strategy chooses (``run.student.distil_from``). ``served_by``

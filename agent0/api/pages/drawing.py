@@ -16,7 +16,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Point:
+class ChartPoint:
     """A score: where it is drawn, its interval, and what it is of. ``iteration`` as in rows, -1 being untrained."""
 
     x: float
@@ -32,14 +32,14 @@ class Point:
 class Curve:
     """Points, the line through them, and the band of their intervals, as SVG attributes."""
 
-    points: tuple[Point, ...]
+    points: tuple[ChartPoint, ...]
     line: str
     band: str
     ticks: tuple[tuple[float, str], ...]
 
 
 @dataclass(frozen=True)
-class Bar:
+class HistogramBar:
     """The rewards from ``low`` to ``high`` (the last bar's end included): how many, and where they are drawn."""
 
     low: float
@@ -58,7 +58,7 @@ def curve(rows: Sequence[Row]) -> Curve | None:
         return None
     step = (WIDE - LEFT - 20) / max(1, len(evaluated) - 1)
     points = tuple(
-        Point(
+        ChartPoint(
             x=round(LEFT + 10 + n * step, 1),
             y=_height(row["validation"]),
             low=_height(row["lower95"] if row["lower95"] is not None else row["validation"]),
@@ -75,7 +75,7 @@ def curve(rows: Sequence[Row]) -> Curve | None:
     return Curve(points, line, band, ticks)
 
 
-def histogram(values: Sequence[float]) -> tuple[Bar, ...]:
+def histogram(values: Sequence[float]) -> tuple[HistogramBar, ...]:
     """Bars of equal width over ``values``; none where there are none."""
     if not values:
         return ()
@@ -87,7 +87,7 @@ def histogram(values: Sequence[float]) -> tuple[Bar, ...]:
     wide, most = (WIDE - LEFT - 10) / len(counts), max(counts)
     scale = (HIGH - BOTTOM - 20) / most
     return tuple(
-        Bar(
+        HistogramBar(
             low=low + n * size,
             high=low + (n + 1) * size if n < len(counts) - 1 else high,
             count=count,
@@ -105,7 +105,7 @@ def _height(share: float) -> float:
 
 
 @dataclass(frozen=True)
-class Lines:
+class LineChart:
     """Several lines over one axis of iterations, scaled together: points, the range of their values, and of each line
     the ``dots`` that lead somewhere, at most ``DOTS``."""
 
@@ -116,7 +116,7 @@ class Lines:
     dots: tuple[tuple["Dot", ...], ...] = ()
 
 
-def curves(sides: Sequence[Sequence[Row]]) -> Lines | None:
+def curves(sides: Sequence[Sequence[Row]]) -> LineChart | None:
     """Lines through the ``validation`` of each side's rows by their iteration; None where there is none."""
     points = [
         [(row["iteration"], row["validation"]) for row in rows if row["validation"] is not None] for rows in sides
@@ -135,7 +135,7 @@ def curves(sides: Sequence[Sequence[Row]]) -> Lines | None:
     every = max(1, (last - first) // 20)
     ticks = tuple((round(LEFT + 10 + (n - first) * step, 1), n) for n in range(first, last + 1, every))
     dots = tuple(tuple(_dot(position(*point), *point) for point in side[:: len(side) // DOTS + 1]) for side in points)
-    return Lines(lines, low, high, ticks, dots)
+    return LineChart(lines, low, high, ticks, dots)
 
 
 def _dot(position: str, iteration: int, value: float) -> "Dot":
@@ -194,7 +194,7 @@ def _branch(begin: tuple[float, float], end: tuple[float, float]) -> str:
 
 
 @dataclass(frozen=True)
-class Slot:
+class CurriculumSlot:
     """One domain, family and level in one iteration: how many tasks, and which share of attempts was right."""
 
     tasks: int
@@ -206,16 +206,16 @@ class Heatmap:
     """Rows by name, a slot for each iteration; None where nothing was asked."""
 
     iterations: tuple[int, ...]
-    rows: tuple[tuple[str, tuple[Slot | None, ...]], ...]
+    rows: tuple[tuple[str, tuple[CurriculumSlot | None, ...]], ...]
 
 
 def heatmap(slots: Sequence[Row]) -> Heatmap:
     """Arrange ``slots``, rows of ``slots_by_iteration``, by family, level and iteration."""
     iterations = tuple(sorted({slot["iteration"] for slot in slots}))
-    by_name: dict[str, dict[int, Slot]] = {}
+    by_name: dict[str, dict[int, CurriculumSlot]] = {}
     for slot in slots:
         name = f"{slot['domain']}/{slot['family']} level {slot['level']}"
-        by_name.setdefault(name, {})[slot["iteration"]] = Slot(slot["asked"], slot["solve_rate"])
+        by_name.setdefault(name, {})[slot["iteration"]] = CurriculumSlot(slot["asked"], slot["solve_rate"])
     return Heatmap(iterations, tuple((name, tuple(map(row.get, iterations))) for name, row in sorted(by_name.items())))
 
 

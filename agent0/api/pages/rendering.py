@@ -14,7 +14,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, Response
 
-from agent0.api.problems import RETRY_S, Problem
+from agent0.api.problems import RETRY_S, ProblemDocument
 from agent0.report.html.rendering import environment, visible
 from agent0.report.html.shown_records import NAMED
 
@@ -74,7 +74,7 @@ def standalone(template: str, **values: Any) -> str:
     return templates().get_template(template).render(css=css, **values)
 
 
-def problem_page(request: Request, problem: Problem, headers: Mapping[str, str]) -> Response:
+def problem_page(request: Request, problem: ProblemDocument, headers: Mapping[str, str]) -> Response:
     """Make the page that shows a problem to a person."""
     response = page(request, "problem.html.jinja", code=problem.status, problem=problem, typed=_typed(request, problem))
     if problem.status == HTTPStatus.SERVICE_UNAVAILABLE and request.method == "GET":
@@ -83,7 +83,7 @@ def problem_page(request: Request, problem: Problem, headers: Mapping[str, str])
     return response
 
 
-def _typed(request: Request, problem: Problem) -> dict[str, dict[str, str]]:
+def _typed(request: Request, problem: ProblemDocument) -> dict[str, dict[str, str]]:
     """The fields of a form that was refused, as they came: those to look at, others of a long one, hidden ones."""
     form: dict[str, str] = getattr(request.state, "form", {})
     about = f"{problem.title} {problem.detail}"

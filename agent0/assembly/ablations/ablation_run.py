@@ -21,7 +21,7 @@ from agent0.config.loading import load
 from agent0.errors import NotFoundError, OperationError
 from agent0.events.base import Event, Recorded
 from agent0.events.runs import RunFailed, RunPaused, RunResumed
-from agent0.experiments.ablation_results import Outcome, as_json, from_json, outcome_of
+from agent0.experiments.ablation_results import RunOutcome, as_json, from_json, outcome_of
 from agent0.experiments.ablation_runs import AblationRun
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.server_folder import write
@@ -79,7 +79,7 @@ class RunPlan:
         return settings.model_copy(update={"home": folder.resolve(), "run": self.ablation.config, "nats": nats})
 
 
-def read_result(folder: Path) -> Outcome | None:
+def read_result(folder: Path) -> RunOutcome | None:
     """Read the outcome of the ablation run of ``folder``; None while it is not finished."""
     try:
         return from_json(json.loads((folder / RESULT).read_text(encoding="utf-8")))
@@ -104,7 +104,7 @@ async def execute_ablation_run(folder: Path, report: Report, climbed: Climbed = 
         write(folder / RESULT, json.dumps(as_json(outcome)))
 
 
-async def _run(settings: Settings, plan: RunPlan, report: Report, climbed: Climbed) -> Outcome:
+async def _run(settings: Settings, plan: RunPlan, report: Report, climbed: Climbed) -> RunOutcome:
     async with open_app(settings) as app:
         await _begin(app, plan.ablation)
         run = asyncio.create_task(run_handlers(app))
@@ -176,7 +176,7 @@ async def _followed(log: Log, run: str, report: Report, climbed: Climbed) -> tup
     raise AssertionError("a log is followed without an end")
 
 
-def _outcome(state: RunState | None, events: Sequence[Recorded], ablation: AblationRun) -> Outcome:
+def _outcome(state: RunState | None, events: Sequence[Recorded], ablation: AblationRun) -> RunOutcome:
     if state is None or state.status != "finished":
         status = state.status if state else "unknown"
         why = next((event.event.reason for event in reversed(events) if isinstance(event.event, RunFailed)), "")

@@ -24,7 +24,7 @@ from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended
 from agent0.errors import Agent0Error, ConfigError, OperationError
 from agent0.experiments.ablation_results import (
-    Outcome,
+    RunOutcome,
     comparison_rows,
     cost_rows,
     curves,
@@ -57,7 +57,7 @@ Climbed = Callable[[AblationRun, int, Standing], None]
 
 
 @dataclass
-class _Work:
+class _StudyProgress:
     """A study under way: seconds that finished runs took, and when each running one will be done."""
 
     request: StudyRequest
@@ -65,7 +65,7 @@ class _Work:
     ablations: list[AblationRun]
     report: Report
     climbed: Climbed
-    done: dict[str, Outcome] = field(default_factory=dict)
+    done: dict[str, RunOutcome] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     took: list[float] = field(default_factory=list)
     began: dict[str, float] = field(default_factory=dict)
@@ -157,7 +157,9 @@ async def run_study(
         course = _course(request.study, ablations)
         seeds = seeds_without_base(ablations, course)
         bases = await make_bases(folder, course, seeds, request.jobs, report) if course else {}
-        work = _Work(request, folder, [with_base(ablation, course, bases) for ablation in ablations], report, climbed)
+        work = _StudyProgress(
+            request, folder, [with_base(ablation, course, bases) for ablation in ablations], report, climbed
+        )
         for ablation in work.ablations:
             _prepare(work, ablation)
         report(f"Study {request.name}: {describe_compute(plans)} {cost} In {folder}. {work.stand()}.")
@@ -201,7 +203,7 @@ def _locked_study(name: str, folder: Path) -> Iterator[None]:
         yield
 
 
-def _prepare(work: _Work, ablation: AblationRun) -> None:
+def _prepare(work: _StudyProgress, ablation: AblationRun) -> None:
     """Make the folder of an ablation run with its plan. One that was begun otherwise is refused."""
     folder = work.folder_of(ablation)
     if (folder / PLAN).exists():
@@ -224,7 +226,7 @@ def _prepare(work: _Work, ablation: AblationRun) -> None:
         work.took.append(outcome.cost["wall_s"])
 
 
-async def _execute_all(work: _Work) -> None:
+async def _execute_all(work: _StudyProgress) -> None:
     waiting = asyncio.Queue[AblationRun]()
     for ablation in work.ablations:
         if ablation.name not in work.done:
@@ -234,7 +236,7 @@ async def _execute_all(work: _Work) -> None:
             group.create_task(_take_next(work, waiting))
 
 
-async def _take_next(work: _Work, waiting: asyncio.Queue[AblationRun]) -> None:
+async def _take_next(work: _StudyProgress, waiting: asyncio.Queue[AblationRun]) -> None:
     """One after the other, until none is left."""
     with contextlib.suppress(asyncio.QueueEmpty):
         while True:
@@ -252,7 +254,7 @@ async def _take_next(work: _Work, waiting: asyncio.Queue[AblationRun]) -> None:
                 work.report(f"{ablation.name} failed: {why} The rest goes on. {work.stand()}.")
 
 
-async def _execute_one(work: _Work, ablation: AblationRun) -> str:
+async def _execute_one(work: _StudyProgress, ablation: AblationRun) -> str:
     """What was wrong; empty where nothing was."""
     folder = work.folder_of(ablation)
     output_file = folder / SAID
@@ -270,7 +272,7 @@ async def _execute_one(work: _Work, ablation: AblationRun) -> str:
     return last_words(output_file, before, code)
 
 
-async def _follow_output(work: _Work, ablation: AblationRun, process: asyncio.subprocess.Process) -> None:
+async def _follow_output(work: _StudyProgress, ablation: AblationRun, process: asyncio.subprocess.Process) -> None:
     assert process.stdout is not None  # noqa: S101 - a pipe
     async for line in process.stdout:
         if stands := decode_standing(line):
@@ -294,7 +296,7 @@ async def _stop_log_server(folder: Path) -> None:
         await server.stop()
 
 
-def _ladder(outcomes: Sequence[Outcome], plans: Mapping[str, RunConfig]) -> dict[str, Any]:
+def _ladder(outcomes: Sequence[RunOutcome], plans: Mapping[str, RunConfig]) -> dict[str, Any]:
     """What a study on a ladder reports beside its measures; empty where a variant is on none."""
     if not all(on_ladder(plan) for plan in plans.values()):
         return {}
@@ -304,7 +306,7 @@ def _ladder(outcomes: Sequence[Outcome], plans: Mapping[str, RunConfig]) -> dict
     return {"mastered": mastered, "ladder": rows, "ladder_leads": lead_rows(rows), "ladder_levels": levels}
 
 
-def _results(work: _Work, plans: Mapping[str, RunConfig]) -> dict[str, Any]:
+def _results(work: _StudyProgress, plans: Mapping[str, RunConfig]) -> dict[str, Any]:
     """Collect the results of the study from what finished runs wrote."""
     study, request = work.request.study, work.request
     outcomes = [work.done[ablation.name] for ablation in work.ablations if ablation.name in work.done]

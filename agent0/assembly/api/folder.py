@@ -295,7 +295,7 @@ class Folder:
             warning += "no other process has it."
             warnings.warn(f"{warning} Write it into a file, and open the folder with plugins=[FILE].", stacklevel=3)
         name = begin.run if begin else run
-        run_sync(lambda: execute_run(settings, name, begin, _Follower(say)))
+        run_sync(lambda: execute_run(settings, name, begin, _RunFollower(say)))
         return Run(self, name)
 
     def _refreshed(self, summary: dict[str, Any]) -> dict[str, Any]:
@@ -320,7 +320,7 @@ class Folder:
         )
 
 
-class _Follower:
+class _RunFollower:
     """Follows a run for ``execute_run``: its lines go to ``say``."""
 
     def __init__(self, say: Say | None) -> None:

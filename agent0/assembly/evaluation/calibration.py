@@ -14,7 +14,7 @@ from agent0.assembly.routing.measuring import measure_of
 from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import ConfigError, OperationError
-from agent0.evaluation.calibration_report import FITTING, SCORING, Found, judged, to_event
+from agent0.evaluation.calibration_report import FITTING, SCORING, CalibrationReport, judged, to_event
 from agent0.events.base import Recorded, effect_id, sha256
 from agent0.events.benchmarks import ROUTED, SAMPLED, BenchmarkStarted, CalibratorFitted, ItemScored
 from agent0.events.values import Artifact, Split, Task
@@ -73,7 +73,9 @@ class _Ask:
     artifacts: Artifacts
 
 
-async def calibrate(settings: Settings, plan: Plan, run: str, report: Report = lambda done, all_: None) -> Found:
+async def calibrate(
+    settings: Settings, plan: Plan, run: str, report: Report = lambda done, all_: None
+) -> CalibrationReport:
     """Ask what ``run`` has not asked yet, fit, score, and store the calibrators as the next revisions of theirs.
 
     Raises:
@@ -234,7 +236,7 @@ def _item(
     )
 
 
-async def _store(log: Log, calibration: Found) -> dict[str, int]:
+async def _store(log: Log, calibration: CalibrationReport) -> dict[str, int]:
     """Every calibrator as the next revision of its name and signal, once a run; the revisions of those of its first
     answers, by signal."""
     events = [(r.run, r.event) async for r in log.read(types=["CalibratorFitted"])]

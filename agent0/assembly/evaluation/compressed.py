@@ -12,7 +12,7 @@ from agent0.assembly.log.access import open_log
 from agent0.assembly.routing.billing import summarizer_of
 from agent0.assembly.routing.compressing import shortening_of
 from agent0.errors import ConfigError
-from agent0.evaluation.routed.standings import Paired, Standing, paired, standing
+from agent0.evaluation.routed.standings import Paired, WayScore, paired, standing
 from agent0.infra.gateway.compression.compressing import Compressing
 from agent0.settings import Settings
 from agent0.settings.router import CompressionSettings
@@ -32,7 +32,7 @@ class Loss:
     as long, and had none."""
 
     run: str
-    standings: tuple[Standing, Standing]
+    standings: tuple[WayScore, WayScore]
     paired: Paired
     shorter: float
     summaries: int = 0

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from agent0.evaluation.checkpoint_score import Item
+from agent0.evaluation.checkpoint_score import ScoredItem
 from agent0.evaluation.item_rollout import RolloutPorts, attempt_all
 from agent0.events.base import sha256
 from agent0.events.checkpoints import EvaluationRequested
@@ -34,7 +34,7 @@ class FinishedItems:
         """Those of the data folder that ``settings`` name."""
         return cls(settings.home / FOLDER)
 
-    async def attempt(self, request: EvaluationRequested, run: RunState, ports: RolloutPorts) -> list[Item]:
+    async def attempt(self, request: EvaluationRequested, run: RunState, ports: RolloutPorts) -> list[ScoredItem]:
         """Attempt the items of ``request`` that are not finished; returns all of them, in set order. Errors as for
         ``attempt_item``."""
         with self.opened(_key(request, run.config)) as (rows, add):
@@ -51,7 +51,7 @@ class FinishedItems:
         path = self._path(key)
         finished = _read(path)
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _Lines(path) as lines:
+        with _AppendedFile(path) as lines:
             yield finished, lines.add
 
     def drop(self, key: str) -> None:
@@ -67,11 +67,11 @@ def _key(request: EvaluationRequested, config: RunConfig) -> str:
     return request.model_dump_json() + config.model_dump_json()
 
 
-def _item(row: Mapping[str, Any]) -> Item:
-    return Item(**{**row, "tried": tuple(row["tried"])})
+def _item(row: Mapping[str, Any]) -> ScoredItem:
+    return ScoredItem(**{**row, "tried": tuple(row["tried"])})
 
 
-class _Lines:
+class _AppendedFile:
     """A file that is added to, line by line."""
 
     def __init__(self, path: Path) -> None:

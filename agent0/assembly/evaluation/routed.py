@@ -14,7 +14,7 @@ from agent0.assembly.routing.billing import check_routing, stand_ins
 from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import ConfigError
-from agent0.evaluation.routed.standings import ATTEMPT, MODEL, WAYS, Paired, Standing, Way, paired, standing
+from agent0.evaluation.routed.standings import ATTEMPT, MODEL, WAYS, Paired, Way, WayScore, paired, standing
 from agent0.events.base import effect_id, sha256
 from agent0.events.benchmarks import BenchmarkStarted, ItemScored
 from agent0.events.models import ModelCalled
@@ -50,7 +50,7 @@ class Evaluated:
 
     run: str
     strategy: str
-    standings: tuple[Standing, ...]
+    standings: tuple[WayScore, ...]
     paired: tuple[Paired, ...]
 
 

@@ -15,7 +15,7 @@ from agent0.events.alarms import LOG, LogSealed
 from agent0.events.base import sha256
 from agent0.events.runs import RunStarted
 from agent0.events.values import Artifact
-from agent0.infra.integrity.archive import Manifest, Writer, manifest_of, stretches
+from agent0.infra.integrity.archive import ArchiveWriter, Manifest, manifest_of, stretches
 from agent0.infra.integrity.archive_check import examine
 from agent0.infra.integrity.archive_place import open_archive
 from agent0.infra.integrity.sealer import begin, require
@@ -106,7 +106,7 @@ async def _ancestry(log: Log, run: str) -> frozenset[str]:
 async def write(settings: Settings, log: Log, path: Path, request: ExportRequest) -> tuple[Manifest, bytes]:
     """Write what ``request`` asks of the log to ``path``; its manifest, and that as it was written."""
     begin, until = await _extent(settings, log, request.runs)
-    with Writer(path) as writer:
+    with ArchiveWriter(path) as writer:
         taken = await _take(log, begin, until, request, writer.add)
         segments = writer.close()
         store = FileArtifacts(settings.home)

@@ -20,7 +20,7 @@ from agent0.infra.log.streams import Topology
 from agent0.infra.storage import sqlite
 from agent0.projections import position
 from agent0.projections.seals import bodies_between, list_seals
-from agent0.provenance.hash_chain import Difference, Seal, digest_of
+from agent0.provenance.hash_chain import LogMismatch, Seal, digest_of
 from agent0.settings import Settings
 
 
@@ -63,7 +63,7 @@ async def verify(settings: Settings, log: Log) -> Verified:
         return verified
     why = f"what was noted of them in the data folder (seals.jsonl) is gone; the tables know {len(kept):,} seals"
     return replace(
-        verified, differences=(*verified.differences, Difference("gone", verified.first, verified.last, why))
+        verified, differences=(*verified.differences, LogMismatch("gone", verified.first, verified.last, why))
     )
 
 
@@ -89,7 +89,7 @@ async def check_log(settings: Settings, log: Log) -> dict[str, Any]:
     }
 
 
-async def _foreign(log: Log, verified: Verified) -> list[Difference]:
+async def _foreign(log: Log, verified: Verified) -> list[LogMismatch]:
     """Messages that are no events, as far as the log can be read."""
     out = []
     with suppress(GapError):
@@ -97,7 +97,7 @@ async def _foreign(log: Log, verified: Verified) -> list[Difference]:
             for seq, why in ((seq, unreadable(body)) for seq, body in chunk):
                 if why:
                     fix = f"where no Agent0 wrote it, go on without: agent0 events set-aside {seq}"
-                    out.append(Difference("foreign", seq, seq, f"it is no event that can be read ({why}); {fix}"))
+                    out.append(LogMismatch("foreign", seq, seq, f"it is no event that can be read ({why}); {fix}"))
     return out
 
 

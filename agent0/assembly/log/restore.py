@@ -15,7 +15,7 @@ from agent0.errors import DependencyError, LogError, OperationError
 from agent0.events.base import sha256
 from agent0.infra.integrity.archive import Manifest, artifact_name, events_of, manifest_of
 from agent0.infra.integrity.archive_check import examine
-from agent0.infra.integrity.archive_place import DamagedError, Place, open_archive, read
+from agent0.infra.integrity.archive_place import ArchivePlace, DamagedError, open_archive, read
 from agent0.infra.integrity.seal_journal import IMPORTING, Known, SealFile, Stream
 from agent0.infra.integrity.sealer import begin, require, through
 from agent0.infra.log.event_log import Log, NoLogError
@@ -58,7 +58,7 @@ async def bring(settings: Settings, path: Path) -> dict[str, Any]:
     return describe_archive(path, manifest)
 
 
-def require_whole(storage: Place, manifest: Manifest) -> None:
+def require_whole(storage: ArchivePlace, manifest: Manifest) -> None:
     """Require that the archive at ``storage`` holds all that its ``manifest`` says.
 
     Raises:
@@ -116,7 +116,7 @@ async def _require_empty(settings: Settings) -> None:
         return
 
 
-async def _restore(settings: Settings, staging: Path, storage: Place, manifest: Manifest) -> None:
+async def _restore(settings: Settings, staging: Path, storage: ArchivePlace, manifest: Manifest) -> None:
     """A whole server's folder beside the one that is used, with every event read back."""
     server = await open_server(staging, settings.nats)
     try:
@@ -136,7 +136,7 @@ async def _restore(settings: Settings, staging: Path, storage: Place, manifest: 
         await server.stop()
 
 
-def bring_artifacts(settings: Settings, storage: Place, manifest: Manifest) -> None:
+def bring_artifacts(settings: Settings, storage: ArchivePlace, manifest: Manifest) -> None:
     """Copy the artifacts of the archive at ``storage`` into the data folder.
 
     Raises:

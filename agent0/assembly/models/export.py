@@ -24,7 +24,7 @@ from agent0.infra.models.transformers import check_folder
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.infra.storage.files import file_digest
 from agent0.infra.weights.gguf import architecture, model_metadata, split_name, write_adapter, write_base
-from agent0.infra.weights.merge import Lora, Whole, check_fit, merged, not_separable, read_adapter, save_merged
+from agent0.infra.weights.merge import Lora, MergedWeights, check_fit, merged, not_separable, read_adapter, save_merged
 from agent0.infra.weights.safetensors_io import Weights, digest
 from agent0.settings import ActorConfig, RunConfig
 
@@ -40,7 +40,7 @@ ROOM = 1.1
 
 
 @dataclass(frozen=True)
-class Source:
+class ExportSource:
     """A checkpoint with everything that serves it: the adapter read and fitted, the folder of its base."""
 
     run: str
@@ -49,7 +49,7 @@ class Source:
     actor: ActorConfig
     base: Path
     data: bytes
-    weights: Lora | Whole
+    weights: Lora | MergedWeights
 
     @property
     def name(self) -> str:
@@ -59,10 +59,10 @@ class Source:
     @property
     def whole(self) -> bool:
         """Whether its adapter stands in the place of its base, and so cannot be served beside it."""
-        return isinstance(self.weights, Whole)
+        return isinstance(self.weights, MergedWeights)
 
 
-async def open_source(log: Log, artifacts: FileArtifacts, name: str, base: Path | None = None) -> Source:
+async def open_source(log: Log, artifacts: FileArtifacts, name: str, base: Path | None = None) -> ExportSource:
     """The checkpoint ``name`` (RUN/CHECKPOINT, or the beginning of its adapter's digest) over the base that its run
     names, or the one in the folder ``base``.
 
@@ -90,7 +90,7 @@ async def open_source(log: Log, artifacts: FileArtifacts, name: str, base: Path 
         why = f"It was trained on weights with sha256 {recorded[:12]}…, those in {folder} have {actual[:12]}…."
         raise OperationError("The adapter does not fit this base.", why, "Name the base it was trained on with --base.")
     check_fit(weights, Weights.of_folder(folder))
-    return Source(stored.run, trained, trained.adapter, actor, folder, data, weights)
+    return ExportSource(stored.run, trained, trained.adapter, actor, folder, data, weights)
 
 
 async def _actor(log: Log, run: str, role: str) -> ActorConfig:
@@ -115,7 +115,7 @@ def _base(actor: ActorConfig) -> Path:
     return folder
 
 
-def export(source: Source, form: Format, out: Path, kind: str = "float32") -> dict[str, Any]:
+def export(source: ExportSource, form: Format, out: Path, kind: str = "float32") -> dict[str, Any]:
     """Write ``source`` as files into the folder ``out``: all of them, or none. What was written, with digests.
 
     ``gguf``: base.gguf and adapter.gguf. ``gguf-merged``: model.gguf. ``merged``: a folder for transformers, in
@@ -135,7 +135,7 @@ def export(source: Source, form: Format, out: Path, kind: str = "float32") -> di
     return {**note, "out": str(out)}
 
 
-def describe(source: Source) -> dict[str, Any]:
+def describe(source: ExportSource) -> dict[str, Any]:
     """What serves: by names and digests. ``text``: whether a server that is given text, not token ids, is sure to cut
     it as the model was taught."""
     name, exact = split_name(json.loads((source.base / "tokenizer.json").read_text(encoding="utf-8")))
@@ -165,31 +165,31 @@ def _staged(out: Path, size: int) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _size(source: Source, form: Format) -> int:
+def _size(source: ExportSource, form: Format) -> int:
     base = Weights.of_folder(source.base)
     size = len(source.data)
     return size if form == "adapter" else size + 4 * sum(prod(base.shape(name)) for name in base)
 
 
-def _gguf(source: Source, folder: Path, _: str) -> None:
+def _gguf(source: ExportSource, folder: Path, _: str) -> None:
     write_adapter(source.weights, source.base, folder / "adapter.gguf")
     write_base(source.base, folder / "base.gguf")
 
 
-def _gguf_merged(source: Source, folder: Path, _: str) -> None:
+def _gguf_merged(source: ExportSource, folder: Path, _: str) -> None:
     write_base(source.base, folder / "model.gguf", merged(source.weights, Weights.of_folder(source.base)))
 
 
-def _merged(source: Source, folder: Path, kind: str) -> None:
+def _merged(source: ExportSource, folder: Path, kind: str) -> None:
     save_merged(source.base, source.weights, folder, kind)
 
 
-def _adapter(source: Source, folder: Path, _: str) -> None:
+def _adapter(source: ExportSource, folder: Path, _: str) -> None:
     for name, content in files(source.data).items():
         (folder / name).write_bytes(content)
 
 
-_WRITERS: dict[Format, Callable[[Source, Path, str], None]] = {
+_WRITERS: dict[Format, Callable[[ExportSource, Path, str], None]] = {
     "gguf": _gguf,
     "gguf-merged": _gguf_merged,
     "merged": _merged,
@@ -197,7 +197,7 @@ _WRITERS: dict[Format, Callable[[Source, Path, str], None]] = {
 }
 
 
-def check_files(folder: Path, source: Source) -> dict[str, Any]:
+def check_files(folder: Path, source: ExportSource) -> dict[str, Any]:
     """Whether exported files are what they were, and of this checkpoint.
 
     Raises:
@@ -221,7 +221,14 @@ def check_files(folder: Path, source: Source) -> dict[str, Any]:
 
 
 async def push(
-    source: Source, name: str, url: str, way: Way = "auto", *, base: str = "", template: str = "", quantize: str = ""
+    source: ExportSource,
+    name: str,
+    url: str,
+    way: Way = "auto",
+    *,
+    base: str = "",
+    template: str = "",
+    quantize: str = "",
 ) -> dict[str, Any]:
     """Make ``source`` the model ``name`` of the Ollama server at ``url``; what was sent.
 
@@ -252,7 +259,7 @@ async def push(
         await server.close()
 
 
-async def _sent(server: "OllamaModels", source: Source, folder: Path, base: str, apart: bool) -> dict[str, Any]:
+async def _sent(server: "OllamaModels", source: ExportSource, folder: Path, base: str, apart: bool) -> dict[str, Any]:
     """Files handed over, as /api/create names them."""
     if not apart:
         _gguf_merged(source, folder, "")
@@ -267,7 +274,7 @@ async def _sent(server: "OllamaModels", source: Source, folder: Path, base: str,
     return {"files": {"base.gguf": await server.put(folder / "base.gguf")}, "adapters": adapters}
 
 
-async def _check_base(server: "OllamaModels", source: Source, base: str) -> None:
+async def _check_base(server: "OllamaModels", source: ExportSource, base: str) -> None:
     """Raises OperationError where the server's model ``base`` has another shape than the one that was trained on."""
     info = (await server.show(base)).get("model_info") or {}
     config = json.loads((source.base / "config.json").read_text(encoding="utf-8"))
@@ -281,7 +288,7 @@ async def _check_base(server: "OllamaModels", source: Source, base: str) -> None
         raise OperationError(f"The adapter does not fit {base}.", why, "Name its base, or leave --from out.")
 
 
-def _parameters(source: Source) -> dict[str, Any]:
+def _parameters(source: ExportSource) -> dict[str, Any]:
     """What keeps the server from its own defaults: context, and where a turn ends."""
     config = json.loads((source.base / "config.json").read_text(encoding="utf-8"))
     tokenizer_config = json.loads((source.base / "tokenizer_config.json").read_text(encoding="utf-8"))

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent0.assembly.models.export import Source
+from agent0.assembly.models.export import ExportSource
 from agent0.errors import ConfigError, bare_url
-from agent0.evaluation.serving_parity import PROBES, TOKENS, Parity, Step, limit, parity, probes
+from agent0.evaluation.serving_parity import PROBES, TOKENS, DecodedToken, Parity, limit, parity, probes
 from agent0.events.values import Turn
 from agent0.infra.models.transformers import Transformers
 from agent0.infra.storage.files import file_digest
@@ -18,10 +18,10 @@ from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.storage import Artifacts
 
 if TYPE_CHECKING:
-    from agent0.infra.models.llama_server import Said, Served
+    from agent0.infra.models.llama_server import Said, ServedModel
 
 
-async def verify(source: Source, artifacts: Artifacts, url: str, name: str, tolerance: float) -> dict[str, Any]:
+async def verify(source: ExportSource, artifacts: Artifacts, url: str, name: str, tolerance: float) -> dict[str, Any]:
     """Compare a served model with the trained checkpoint. ``agrees`` is the verdict: probes within ``tolerance``, or
     nearer to the trained model than a twentieth of their distance to the untrained one, or equal texts where the server
     gives no log-probabilities; and no digest or template that differs.
@@ -58,7 +58,7 @@ def _verdict(comparison: dict[str, Any]) -> bool:
 
 
 async def reference(
-    source: Source, artifacts: Artifacts, turns_of_probes: Sequence[tuple[Turn, ...]]
+    source: ExportSource, artifacts: Artifacts, turns_of_probes: Sequence[tuple[Turn, ...]]
 ) -> tuple[list[Generation], list[Generation]]:
     """What the trained model writes greedily after each probe, and what its base does."""
     model = Transformers(source.base, artifacts, name="reference")
@@ -75,14 +75,14 @@ async def reference(
     return both[0], both[1]
 
 
-async def _written(server: "Served", source: Source, written: Generation, adapted: bool) -> "Said | None":
+async def _written(server: "ServedModel", source: ExportSource, written: Generation, adapted: bool) -> "Said | None":
     from agent0.infra.models.llama_server import spelt
 
     return await server.write(written.prompt_ids, spelt(source.base, written.prompt_ids), TOKENS, adapted)
 
 
 def _compared(
-    server: "Served", expected: Sequence[Generation], served: "Sequence[Said | None]", tolerance: float
+    server: "ServedModel", expected: Sequence[Generation], served: "Sequence[Said | None]", tolerance: float
 ) -> dict[str, Any]:
     """By log-probability where the server tells them, else by text."""
     turns = [turn for turn in served if turn is not None]
@@ -101,21 +101,23 @@ def _compared(
     return {**numbers, "by": "token id" if by_id else "token text", "agree": measured.within(tolerance)}
 
 
-def _parity(server: "Served", expected: Sequence[Generation], served: "Sequence[Said | None]") -> Parity:
+def _parity(server: "ServedModel", expected: Sequence[Generation], served: "Sequence[Said | None]") -> Parity:
     by_id = server.kind != "ollama"
     return parity([_steps(turn, by_id) for turn in expected], [turn.steps for turn in served if turn is not None])
 
 
-def _steps(written: Generation, by_id: bool) -> list[Step]:
+def _steps(written: Generation, by_id: bool) -> list[DecodedToken]:
     """Tokens by id; or by text, without the end of the turn, which has none."""
     if by_id:
-        return [Step(token, logprob) for token, logprob in zip(written.token_ids, written.logprobs, strict=True)]
+        return [
+            DecodedToken(token, logprob) for token, logprob in zip(written.token_ids, written.logprobs, strict=True)
+        ]
     starts = (0, *written.ends[:-1])
     pieces = [written.text[start:end] for start, end in zip(starts, written.ends, strict=True)]
-    return [Step(piece, logprob) for piece, logprob in zip(pieces, written.logprobs, strict=True) if piece]
+    return [DecodedToken(piece, logprob) for piece, logprob in zip(pieces, written.logprobs, strict=True) if piece]
 
 
-async def _digest(source: Source, server: "Served") -> dict[str, Any]:
+async def _digest(source: ExportSource, server: "ServedModel") -> dict[str, Any]:
     """Whether the adapter that the server has is, byte for byte, the one that this checkpoint gives; None where that
     cannot be told."""
     digest, note = await server.digest()
@@ -131,7 +133,7 @@ async def _digest(source: Source, server: "Served") -> dict[str, Any]:
 
 
 async def _template(
-    source: Source, server: "Served", turns_of_probes: Sequence[tuple[Turn, ...]], ours: Sequence[Generation]
+    source: ExportSource, server: "ServedModel", turns_of_probes: Sequence[tuple[Turn, ...]], ours: Sequence[Generation]
 ) -> dict[str, Any]:
     from agent0.infra.models.llama_server import spelt
 
@@ -143,7 +145,7 @@ async def _template(
     return {"agree": all(same), "probes": len(same), **({"differs": first} if first else {})}
 
 
-async def _open(url: str, name: str) -> "Served":
+async def _open(url: str, name: str) -> "ServedModel":
     from agent0.infra.models.llama_server import LlamaServer, kind_of
     from agent0.infra.models.ollama.registry import OllamaServed
 

@@ -83,7 +83,7 @@ class _Computed:
 
 
 @dataclass
-class _Found:
+class _ReceiptPairs:
     """What reading gave: pairs by the id of the run's own receipt."""
 
     until: int
@@ -148,7 +148,7 @@ async def rescore_run(settings: Settings, request: Rescore, report: Report = lam
     return outcome
 
 
-def _check_finite(comparison: _Found) -> None:
+def _check_finite(comparison: _ReceiptPairs) -> None:
     troubles = [failure for failure in comparison.troubles if failure.error == RewardError.__name__]
     if troubles:
         raise RewardError(troubles[0].message, f"It is the first of {len(troubles):,} such rewards.")
@@ -195,8 +195,8 @@ def check_same(name: str, begun: ExperimentStarted | None, start: ExperimentStar
 
 async def _recompute(
     log: Log, request: Rescore, verdicts: Mapping[str, ResultVerified], until: int, report: Report
-) -> _Found:
-    comparison, began, first = _Found(until), monotonic(), 0
+) -> _ReceiptPairs:
+    comparison, began, first = _ReceiptPairs(until), monotonic(), 0
     fold = Rescoring(request.policy, verdicts)
     async with aclosing(read_whole(log, request.run, comparison.until)) as events:  # type: ignore[type-var]
         async for stored in events:
@@ -210,7 +210,7 @@ async def _recompute(
     return comparison
 
 
-def _take(comparison: _Found, fold: Rescoring, stored: Recorded, run: str) -> None:
+def _take(comparison: _ReceiptPairs, fold: Rescoring, stored: Recorded, run: str) -> None:
     """A fork's past was paid in its parent: it is folded, and not reported again."""
     assigned = fold.take(stored)
     if isinstance(stored.event, EventRedacted) and stored.event.why != "aside":
@@ -261,7 +261,9 @@ async def begun_as(log: Log, experiment: str) -> ExperimentStarted | None:
     return None
 
 
-async def _commit(log: Log, name: str, start: ExperimentStarted, comparison: _Found, summary: dict[str, Any]) -> None:
+async def _commit(
+    log: Log, name: str, start: ExperimentStarted, comparison: _ReceiptPairs, summary: dict[str, Any]
+) -> None:
     """Write what is not written yet; the closing event comes last, and what stands before it counts only with it."""
     rewards = [each for id, each in comparison.after.items() if id in comparison.before or comparison.due(each)]
     end = ExperimentFinished(

@@ -61,7 +61,7 @@ class Reverify:
 
 
 @dataclass
-class _Stored:
+class _RecordedVerdicts:
     """What the run itself told: verdicts of its verifiers by attempt, causes at which these gave up, its end."""
 
     verdicts: dict[str, ResultVerified] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class _Stored:
 
 
 @dataclass(frozen=True)
-class _Case:
+class _DecisionPoint:
     """An event at which something is decided, with the state just after it."""
 
     cause: Recorded
@@ -84,24 +84,24 @@ class _Case:
 
 
 @dataclass
-class _Work:
+class _Decider:
     """What deciding needs. ``earlier``: what the experiment has recorded, by cause; ``judge``: who is asked anew;
     None: what a judge said is read from the log."""
 
     name: str
     rules: VerificationConfig
     sandbox: Sandbox
-    stored: _Stored
+    stored: _RecordedVerdicts
     earlier: Mapping[str, Sequence[Event]]
     judge: NewJudge | None = None
 
-    def to_decide(self, case: _Case) -> bool:
+    def to_decide(self, case: _DecisionPoint) -> bool:
         """Whether something is decided there: in the run something was, or should have been."""
         attempts = attempts_to_verify(case.cause.event, case.state, self.rules)
         due = self.stored.finished and case.cause.id not in self.stored.given_up
         return any((due or name in self.stored.verdicts) and not a.resolved for name, a in attempts.items())
 
-    async def decide(self, case: _Case) -> Sequence[Event]:
+    async def decide(self, case: _DecisionPoint) -> Sequence[Event]:
         """Verdicts, or an event for each attempt that has none because its verifier raised.
 
         Raises:
@@ -125,14 +125,14 @@ class _Work:
             return self.judge.opinion(task_of(event))
         return recorded_opinion(state.tasks[task_of(event)], self.stored.verdicts)
 
-    def _failed(self, case: _Case, error: Exception) -> list[Event]:
+    def _failed(self, case: _DecisionPoint, error: Exception) -> list[Event]:
         attempts = attempts_to_verify(case.cause.event, case.state, self.rules)
         facts = {"task": task_of(case.cause.event), "cause_id": case.cause.id, "cause_seq": case.cause.seq}
         failure = {"what": "verdict", "error": type(error).__name__, "message": str(error)[:500]}
         open_ones = [name for name, attempt in attempts.items() if not attempt.resolved]
         return [RecomputeFailed.model_validate({**facts, **failure, "attempt": name}) for name in open_ones]
 
-    def events_of(self, case: _Case, events: Sequence[Event]) -> list[Recorded]:
+    def events_of(self, case: _DecisionPoint, events: Sequence[Event]) -> list[Recorded]:
         """As they are written down, each under an id that follows from its cause."""
         cause = case.cause.id
         ids = (experiment_event_id(self.name, cause, number) for number in range(len(events)))
@@ -140,7 +140,7 @@ class _Work:
 
 
 @dataclass
-class _Found:
+class _Decisions:
     """What deciding gave, in the order of the causes."""
 
     events: list[Event] = field(default_factory=list)
@@ -188,7 +188,7 @@ async def reverify(
         stored = await _stored(log, request.run, start.until)
         stored_events = [r async for r in log.read(name)] if request.commit else []
         judge = open_judge(settings, plan, request.asks, name, log, stack)
-        work = _Work(name, plan.verification, sandbox, stored, _by_cause(stored_events), judge)
+        work = _Decider(name, plan.verification, sandbox, stored, _by_cause(stored_events), judge)
         bound = settings.handlers.in_flight or known_handlers([HANDLER])[HANDLER].in_flight
         decide = partial(_decide_all, log, request, start.until, work, bound)
         await prefetch(judge, request.asks, partial(decide, None, _quiet), wait)
@@ -201,16 +201,16 @@ async def reverify(
 
 async def _begin(
     log: Log, request: Reverify, name: str, start: ExperimentStarted, stored_events: Sequence[Recorded]
-) -> "_Writer | None":
+) -> "_VerdictWriter | None":
     """What writes the experiment down, where that is asked for; its beginning is written first."""
     if not request.commit:
         return None
-    writer = _Writer(log, {r.id for r in stored_events})
+    writer = _VerdictWriter(log, {r.id for r in stored_events})
     await writer.add([named(name, start, experiment_event_id(name, "start", 0))])
     return writer
 
 
-async def _finish(writer: "_Writer | None", name: str, comparison: _Found, summary: dict[str, Any]) -> None:
+async def _finish(writer: "_VerdictWriter | None", name: str, comparison: _Decisions, summary: dict[str, Any]) -> None:
     """Write the end down, where anything is."""
     if writer:
         await writer.add([named(name, _end(comparison, summary), experiment_event_id(name, "end", 0))])
@@ -261,9 +261,9 @@ def _by_cause(stored_events: Iterable[Recorded]) -> dict[str, list[Event]]:
     return by_cause
 
 
-async def _stored(log: Log, run: str, until: int) -> _Stored:
+async def _stored(log: Log, run: str, until: int) -> _RecordedVerdicts:
     types = ("ResultVerified", "ReactionFailed", "ReactionDropped", "RunFinished")
-    stored = _Stored()
+    stored = _RecordedVerdicts()
     async for recorded_event in log.read(run, types, until=until):
         event = recorded_event.event
         if isinstance(event, ResultVerified) and recorded_event.handler == HANDLER:
@@ -275,7 +275,7 @@ async def _stored(log: Log, run: str, until: int) -> _Stored:
     return stored
 
 
-class _Writer:
+class _VerdictWriter:
     """Writes down what is not ``known`` to be stored, in parts that land all or none and never cut what one cause came
     to."""
 
@@ -295,10 +295,10 @@ class _Writer:
 
 
 async def _decide_all(
-    log: Log, request: Reverify, until: int, work: _Work, bound: int, writer: _Writer | None, report: Report
-) -> _Found:
+    log: Log, request: Reverify, until: int, work: _Decider, bound: int, writer: _VerdictWriter | None, report: Report
+) -> _Decisions:
     """Decide at every event of the run that wants it, at most ``bound`` at once, and tell in the order of the log."""
-    comparison, under_way = _Found(), deque[tuple[_Case, asyncio.Task[Sequence[Event]]]]()
+    comparison, under_way = _Decisions(), deque[tuple[_DecisionPoint, asyncio.Task[Sequence[Event]]]]()
     clock = _Clock(report, until)
 
     async def next_one() -> None:
@@ -329,7 +329,7 @@ async def _decide_all(
     return comparison
 
 
-async def _cases(log: Log, run: str, until: int, comparison: _Found) -> AsyncGenerator[_Case]:
+async def _cases(log: Log, run: str, until: int, comparison: _Decisions) -> AsyncGenerator[_DecisionPoint]:
     """Events of the run at which something may be decided; a fork's past was decided in its parent."""
     state: RunState | None = None
     async with aclosing(read_whole(log, run, until)) as events:  # type: ignore[type-var]
@@ -337,7 +337,7 @@ async def _cases(log: Log, run: str, until: int, comparison: _Found) -> AsyncGen
             state = evolve(state, recorded_event)
             comparison.read += 1
             if recorded_event.run == run and isinstance(recorded_event.event, DECIDING) and state is not None:
-                yield _Case(recorded_event, state)
+                yield _DecisionPoint(recorded_event, state)
 
 
 class _Clock:
@@ -367,7 +367,7 @@ class _Clock:
 
 
 def _summary(
-    request: Reverify, start: ExperimentStarted, comparison: _Found, stored: _Stored, is_own: bool
+    request: Reverify, start: ExperimentStarted, comparison: _Decisions, stored: _RecordedVerdicts, is_own: bool
 ) -> dict[str, Any]:
     return {
         "experiment": experiment_id(request.name),
@@ -386,7 +386,7 @@ def _summary(
     }
 
 
-def _end(comparison: _Found, summary: Mapping[str, Any]) -> ExperimentFinished:
+def _end(comparison: _Decisions, summary: Mapping[str, Any]) -> ExperimentFinished:
     return ExperimentFinished(
         kind="reverify",
         events=len(comparison.verdicts),

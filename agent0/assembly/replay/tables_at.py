@@ -40,7 +40,7 @@ class Build:
 
 
 @dataclass(frozen=True)
-class _Past:
+class _EventRange:
     """Events from ``first`` to ``last`` of the log ``name``; ``read`` gives those after one sequence up to another."""
 
     name: str
@@ -111,16 +111,16 @@ def _require_free(settings: Settings, path: Path) -> None:
 
 
 @asynccontextmanager
-async def _past(settings: Settings, archive: Path | None) -> AsyncIterator[_Past]:
+async def _past(settings: Settings, archive: Path | None) -> AsyncIterator[_EventRange]:
     if archive is not None:
         yield _archived(archive)
         return
     async with reading_log(settings) as log:
         recorded, info = seal_file(settings).read(), await log.info()
-        yield _Past(recorded.identity or info.created, recorded.first, info.last_seq, history(settings, log))
+        yield _EventRange(recorded.identity or info.created, recorded.first, info.last_seq, history(settings, log))
 
 
-def _archived(path: Path) -> _Past:
+def _archived(path: Path) -> _EventRange:
     storage = open_archive(path)
     manifest = manifest_of(storage)
 
@@ -128,10 +128,10 @@ def _archived(path: Path) -> _Past:
         for chunk in events_of(storage, manifest, after, until):
             yield chunk
 
-    return _Past(manifest.created, manifest.first, manifest.last, read)
+    return _EventRange(manifest.created, manifest.first, manifest.last, read)
 
 
-def _until(past: _Past, seq: int) -> int:
+def _until(past: _EventRange, seq: int) -> int:
     if past.last < past.first:
         raise NotFoundError("There is nothing to make tables of.", "No event is stored.")
     if seq and not past.first <= seq <= past.last:
@@ -139,14 +139,14 @@ def _until(past: _Past, seq: int) -> int:
     return seq or past.last
 
 
-async def _require_before(past: _Past, time: datetime) -> None:
+async def _require_before(past: _EventRange, time: datetime) -> None:
     async with aclosing(past.read(past.first - 1, past.first)) as chunks:  # type: ignore[type-var]
         async for (_, body), *_ in chunks:
             if _later(body, time):
                 raise NotFoundError(f"Nothing had happened at {time}.", f"The first event is of {decode(body).time}.")
 
 
-async def _events(past: _Past, until: int, time: datetime | None, report: Report) -> AsyncIterator[Bodies]:
+async def _events(past: _EventRange, until: int, time: datetime | None, report: Report) -> AsyncIterator[Bodies]:
     """What tables are made of; says after each chunk how much of it there was."""
     began, everything = monotonic(), until - past.first + 1
     async with aclosing(past.read(past.first - 1, until)) as chunks:  # type: ignore[type-var]

@@ -132,7 +132,7 @@ async def archive_run(settings: Settings, run: str, path: Path, by: str, reason:
 
 
 @dataclass(frozen=True)
-class Selection:
+class RunSelection:
     """Which runs are pruned: over for ``older_s``, freeing at least ``larger`` bytes, with the tag ``tag``."""
 
     older_s: float = 0.0
@@ -140,7 +140,7 @@ class Selection:
     tag: str = ""
 
 
-async def select_runs(settings: Settings, log: Log, selection: Selection, at: str) -> list[Deletion]:
+async def select_runs(settings: Settings, log: Log, selection: RunSelection, at: str) -> list[Deletion]:
     """What would be deleted by ``selection``, the largest first; with those that others need. ``at``: ISO 8601."""
     moment = datetime.fromisoformat(at)
     with reading(settings) as db:

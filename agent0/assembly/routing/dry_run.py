@@ -13,7 +13,7 @@ from agent0.infra.gateway.prices import Prices
 from agent0.ports.models import GenerateRequest, Sampling
 from agent0.routing.budgets import most_cost
 from agent0.routing.strategies import Answer, Option
-from agent0.routing.walk import Recorded, walk
+from agent0.routing.walk import RecordedQuestion, walk
 from agent0.settings import ActorConfig, JudgeConfig, RouterSettings, Settings, TeacherConfig
 from agent0.settings.roles import RoutedStudentConfig
 
@@ -32,7 +32,9 @@ def dry_route(settings: Settings, role: str, text: str, confidence: float | None
     options = tuple(_option(link, request, settings.router, actor.routing.right) for link in chain)
     answers = {option.model: Answer(option.model, option.model, confidence, option.cost) for option in options}
     draw = int(sha256(text)[:8], 16) / 2**32
-    walked = walk(entry_of(actor.routing.strategy).decide, Recorded(options, answers, draw), rules_of(actor.routing))
+    walked = walk(
+        entry_of(actor.routing.strategy).decide, RecordedQuestion(options, answers, draw), rules_of(actor.routing)
+    )
     return {
         "role": role,
         "strategy": actor.routing.strategy,

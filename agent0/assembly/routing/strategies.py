@@ -5,11 +5,11 @@ from agent0.config.loading import nearest
 from agent0.errors import ConfigError
 from agent0.routing.budgets import in_nano
 from agent0.routing.confidence import is_whole
-from agent0.routing.strategies import Entry, Rules, strategies
+from agent0.routing.strategies import Rules, StrategyEntry, strategies
 from agent0.settings import RoutingConfig
 
 
-def entry_of(name: str) -> Entry:
+def entry_of(name: str) -> StrategyEntry:
     """The strategy of this name.
 
     Raises:

@@ -142,7 +142,7 @@ def _check_features(path: Path, adds: Keys) -> None:
                 raise ConfigError(what, f"Of a {entry.role}: {', '.join(feature_names)}.", nearest(name, feature_names))
 
 
-class _Held(SourceLoader):
+class _DigestedLoader(SourceLoader):
     """Imports the bytes that were digested, whatever is cached of the file."""
 
     def __init__(self, path: Path, source: bytes) -> None:
@@ -157,7 +157,7 @@ class _Held(SourceLoader):
 
 def _execute(path: Path, source: bytes) -> None:
     """Import ``source`` as a module of its own."""
-    name, loader = f"{PREFIX}{path.stem}", _Held(path, source)
+    name, loader = f"{PREFIX}{path.stem}", _DigestedLoader(path, source)
     spec = spec_from_loader(name, loader)
     if spec is None or not path.stem.isidentifier():
         why = "A name like my_reward.py is needed: letters, digits, underscores, then .py."

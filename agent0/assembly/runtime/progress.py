@@ -76,7 +76,7 @@ class Pace:
 
 
 @dataclass
-class Retries:
+class FailedTries:
     """The reactions whose last try failed: (handler, id of the cause) -> how often they failed, and of what."""
 
     _open: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
@@ -118,7 +118,7 @@ class Progress:
     """Checkpoints asked for and not made yet, with the seed of each."""
     waiting: dict[str, str] = field(default_factory=dict)
     """What is waited for now, by the handler that waits."""
-    retries: Retries = field(default_factory=Retries)
+    retries: FailedTries = field(default_factory=FailedTries)
     _since: datetime | None = None
     _entered: datetime | None = None
     """When the present phase began."""

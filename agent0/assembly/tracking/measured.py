@@ -26,7 +26,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Measured:
+class RunSeries:
     """What a run measured: its settings by dotted key, and its points, step by step."""
 
     run: str
@@ -43,7 +43,7 @@ class Measured:
         return [{"step": step, **row} for step, row in sorted(steps.items())]
 
 
-def measured(db: sqlite3.Connection, run: str) -> Measured:
+def measured(db: sqlite3.Connection, run: str) -> RunSeries:
     """Collect the learning curve (``curve/…``), the measures of each iteration (``iteration/…``) and the test scores
     (``test/…``) of ``run`` from the tables.
 
@@ -64,7 +64,7 @@ def measured(db: sqlite3.Connection, run: str) -> Measured:
             series = "test/forced_tool" if evaluation["forced_tool"] else "test/accuracy"
             points.append(Point(series, step, _seconds(evaluation["evaluated"]), float(evaluation["accuracy"])))
     points.sort(key=lambda point: (point.step, point.series))
-    return Measured(name, str(row["name"]), dict(leaves(row["config"])), tuple(points))
+    return RunSeries(name, str(row["name"]), dict(leaves(row["config"])), tuple(points))
 
 
 def _points(group: str, rows: list[dict[str, Any]], times: Mapping[int, float], began: float) -> Iterator[Point]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agent0.assembly.api.rows import Rows
-from agent0.assembly.tracking.measured import Measured
+from agent0.assembly.tracking.measured import RunSeries
 from agent0.assembly.tracking.tensorboard_events import write_events
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError, OperationError, RequirementsError
@@ -20,7 +20,7 @@ SILENT = {"MLFLOW_DISABLE_TELEMETRY": "true", "WANDB_ERROR_REPORTING": "false"}
 not to."""
 
 
-def export(run_measures: Measured, kind: str, folder: Path) -> Path:
+def export(run_measures: RunSeries, kind: str, folder: Path) -> Path:
     """Write ``run_measures`` into ``folder`` as ``kind``, one of ``SINKS``; returns what was written.
 
     Raises:
@@ -53,15 +53,15 @@ def _silent() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _csv(run_measures: Measured, folder: Path) -> Path:
+def _csv(run_measures: RunSeries, folder: Path) -> Path:
     return Rows(run_measures.rows()).write(folder / f"{run_measures.run}.csv")
 
 
-def _parquet(run_measures: Measured, folder: Path) -> Path:
+def _parquet(run_measures: RunSeries, folder: Path) -> Path:
     return Rows(run_measures.rows()).write(folder / f"{run_measures.run}.parquet")
 
 
-def _mlflow(run_measures: Measured, folder: Path) -> Path:
+def _mlflow(run_measures: RunSeries, folder: Path) -> Path:
     """A run in the database ``mlflow.db``, which `mlflow ui --backend-store-uri sqlite:///FOLDER/mlflow.db` shows."""
     mlflow: Any = _package("mlflow", "mlflow")
     if telemetry := getattr(mlflow, "telemetry", None):  # where it was imported before, it is asked anew
@@ -86,7 +86,7 @@ def _mlflow(run_measures: Measured, folder: Path) -> Path:
     return file
 
 
-def _wandb(run_measures: Measured, folder: Path) -> Path:
+def _wandb(run_measures: RunSeries, folder: Path) -> Path:
     """An offline run of Weights & Biases; `wandb sync` sends it, where and when its owner wants."""
     wandb: Any = _package("wandb", "wandb")
     settings = wandb.Settings(console="off", silent=True, x_disable_stats=True, x_disable_meta=True,
@@ -102,7 +102,7 @@ def _wandb(run_measures: Measured, folder: Path) -> Path:
     return run_folder
 
 
-SINKS: Mapping[str, Callable[[Measured, Path], Path]] = {
+SINKS: Mapping[str, Callable[[RunSeries, Path], Path]] = {
     "csv": _csv,
     "parquet": _parquet,
     "tensorboard": write_events,

@@ -8,13 +8,13 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent0.assembly.tracking.measured import Measured, Point
+from agent0.assembly.tracking.measured import Point, RunSeries
 
 _POLYNOMIAL = 0x82F63B78
 """CRC-32C (Castagnoli), reflected."""
 
 
-def write_events(run_measures: Measured, folder: Path) -> Path:
+def write_events(run_measures: RunSeries, folder: Path) -> Path:
     """Write ``folder``/RUN/events.out.tfevents.*, which `tensorboard --logdir` reads; an earlier one is replaced.
 
     Raises:
@@ -28,7 +28,7 @@ def write_events(run_measures: Measured, folder: Path) -> Path:
     return file
 
 
-def _messages(run_measures: Measured) -> Iterator[bytes]:
+def _messages(run_measures: RunSeries) -> Iterator[bytes]:
     began = run_measures.points[0].time if run_measures.points else 0.0
     yield _double(1, began) + _bytes(3, b"brain.Event:2")
     for point in run_measures.points:

@@ -166,10 +166,10 @@ def build(
     time = moment(until_time) if until_time else None
     request = Build(into, tuple(table or ()), until_seq or 0, time, source)
     settings = console.settings()
-    console.record(console.run_async(lambda: build_file(settings, request, _Reporter())), as_json)
+    console.record(console.run_async(lambda: build_file(settings, request, _RebuildReporter())), as_json)
 
 
-class _Reporter:
+class _RebuildReporter:
     """Says once a second how far the reading is."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from agent0.cli import console
 from agent0.errors import OperationError
 
 if TYPE_CHECKING:
-    from agent0.evaluation.calibration_report import Found
+    from agent0.evaluation.calibration_report import CalibrationReport
 
 EVERY_S = 5.0
 ENOUGH = 10
@@ -56,7 +56,7 @@ def calibrate(
     settings = console.settings(profile, set_, run__student__provider=provider, run__student__model=model)
     identity = resume or f"calibration-{secrets.token_hex(3)}"
     console.say(f"Calibration {identity}: {settings.run.student.provider}, data in {settings.home}")
-    measurements: list[Found] = []
+    measurements: list[CalibrationReport] = []
     for index, student in enumerate(checkpoint or ["base"]):
         for number in range(seed, seed + seeds):
             run = f"{identity}-{index}-{number}"
@@ -67,7 +67,9 @@ def calibrate(
         console.data([plain(measurement) for measurement in measurements])
 
 
-def _measured(settings: Any, student: str, run: str, size: tuple[int, int, int], name: str, quiet: bool) -> "Found":
+def _measured(
+    settings: Any, student: str, run: str, size: tuple[int, int, int], name: str, quiet: bool
+) -> "CalibrationReport":
     """One student, one seed: told as it is done. ``size``: items, samples, seed."""
     from agent0.assembly.evaluation.calibration import Plan
     from agent0.assembly.evaluation.calibration import calibrate as measure
@@ -112,7 +114,7 @@ class Reporter:
         console.say(f"{self._head}: {done}/{all_} tasks{left}")
 
 
-def show(measurement: "Found") -> None:
+def show(measurement: "CalibrationReport") -> None:
     """The table of all signals, and the picture of the best."""
     from agent0.evaluation.calibration_report import as_row, picture
 
@@ -136,7 +138,7 @@ def show(measurement: "Found") -> None:
     console.text(f"Aim, ECE below 0.10: {measurement.verdict}.")
 
 
-def plain(measurement: "Found") -> dict[str, Any]:
+def plain(measurement: "CalibrationReport") -> dict[str, Any]:
     """Turn what was found into plain values, as JSON has them."""
     from agent0.evaluation.calibration_report import as_row
 

@@ -11,7 +11,7 @@ from agent0.cli.models.calibrate import Reporter, command_line, plain, show, tra
 from agent0.settings import RoutingConfig, Settings
 
 if TYPE_CHECKING:
-    from agent0.evaluation.calibration_report import Found
+    from agent0.evaluation.calibration_report import CalibrationReport
 
 
 def calibrate(
@@ -58,7 +58,7 @@ def calibrate(
 
 def _measured(
     settings: Settings, student: str, run: str, seed: int, how: tuple[int, int, bool, bool], quiet: bool
-) -> "Found":
+) -> "CalibrationReport":
     """One seed: told as it is done. ``how``: items, samples, critique, drawn."""
     from agent0.assembly.evaluation.calibration import Plan
     from agent0.assembly.evaluation.calibration import calibrate as measure
@@ -74,7 +74,7 @@ def _measured(
     return measurement
 
 
-def settings_of(measurement: "Found") -> dict[str, object]:
+def settings_of(measurement: "CalibrationReport") -> dict[str, object]:
     """The best calibrator of ``measurement`` as the setting that strategies read."""
     best = measurement.measured[0].candidate
     revision = measurement.revisions.get(best.signal, 1)
@@ -82,7 +82,7 @@ def settings_of(measurement: "Found") -> dict[str, object]:
     return {"signal": best.signal, "method": best.method, "parameters": list(best.parameters), "version": version}
 
 
-def _lines(measurement: "Found") -> list[str]:
+def _lines(measurement: "CalibrationReport") -> list[str]:
     """The setting as a profile has it."""
     name = measurement.name.partition(" routed")[0]
     values = [f"{key} = {value!r}".replace("'", '"') for key, value in settings_of(measurement).items()]

@@ -13,7 +13,7 @@ from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.infra.weights.merge import KINDS
 
 if TYPE_CHECKING:
-    from agent0.assembly.models.export import Source
+    from agent0.assembly.models.export import ExportSource
 
 Format = Literal["gguf", "gguf-merged", "merged", "adapter"]
 Way = Literal["auto", "adapter", "merged"]
@@ -32,7 +32,7 @@ def add_to(app: typer.Typer) -> None:
         app.command()(command)
 
 
-async def _source(settings: Any, checkpoint: str, base: Path | None) -> "Source":
+async def _source(settings: Any, checkpoint: str, base: Path | None) -> "ExportSource":
     from agent0.assembly.models.export import open_source
 
     async with reading_log(settings) as log:

@@ -9,7 +9,7 @@ import typer
 from agent0.assembly.log.access import open_log
 from agent0.assembly.requests.run_deletion import (
     Deletion,
-    Selection,
+    RunSelection,
     archive_run,
     delete_run,
     deletions,
@@ -90,7 +90,7 @@ def prune(
 ) -> None:
     """Delete all runs that are over and meet each condition; without --commit only list them with what each frees.
     Those that other runs need are kept, and named with these."""
-    selection = Selection(
+    selection = RunSelection(
         _amount(older_than, _SECONDS, "--older-than"), int(_amount(larger_than, _BYTES, "--larger-than")), tag
     )
     settings = console.settings()
@@ -102,7 +102,7 @@ def prune(
         console.say(KEPT)
 
 
-async def _pruned(settings: Settings, selection: Selection, reason: str, commit: bool) -> list[Deletion]:
+async def _pruned(settings: Settings, selection: RunSelection, reason: str, commit: bool) -> list[Deletion]:
     """What was deleted, or would be; behind it what others need."""
     async with open_log(settings) as log:
         chosen = await select_runs(settings, log, selection, utc_now().isoformat())

@@ -21,7 +21,7 @@ from agent0.cli.examples import examples_of
 from agent0.cli.system.config import reference
 from agent0.cli.system.python_page import CALLS, entries, others
 from agent0.config.loading import PROFILES, profiles
-from agent0.errors import Kind
+from agent0.errors import ErrorKind
 from agent0.events import base, values
 from agent0.projections import tables
 from agent0.report.markdown.rendering import render
@@ -78,7 +78,7 @@ def events_page() -> str:
 def cli_page() -> str:
     """Write the Markdown page of every command with its arguments and options."""
     codes: dict[int, list[str]] = {}
-    for kind in Kind:
+    for kind in ErrorKind:
         codes.setdefault(kind.exit_code, []).append(kind.slug.replace("_", " "))
     commands = _commands(get_command(build()), "agent0")
     return _render(

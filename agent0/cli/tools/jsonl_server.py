@@ -38,7 +38,7 @@ _KEYS: dict[str, tuple[type, ...]] = {
 }
 
 
-class Lines:
+class LineSplitter:
     """Cuts bytes into lines. One that is too long is None, and is never held whole."""
 
     def __init__(self, longest: int = LONGEST) -> None:
@@ -147,7 +147,7 @@ async def _write_answers(
 
 
 async def _lines(source: AsyncIterator[bytes]) -> AsyncIterator[bytes | None]:
-    lines = Lines()
+    lines = LineSplitter()
     async for data in source:
         for line in lines.feed(data):
             yield line

@@ -20,7 +20,7 @@ from agent0.projections.runs import resolve
 from agent0.projections.tool_calls import list_snapshots
 from agent0.settings import PolicyConfig, Settings
 from agent0.tools import tools
-from agent0.tools.policy import Verdict, checked, judge_command, judge_python, judge_sql, verdict, warning
+from agent0.tools.policy import PolicyVerdict, checked, judge_command, judge_python, judge_sql, verdict, warning
 
 app = typer.Typer(help="The sandbox: check it, watch it, allow and deny, look at work folders.")
 Kind = Annotated[str, typer.Argument(metavar="KIND", help="executable, module, host, method, sql or path.")]
@@ -258,7 +258,7 @@ def _absent(kind: str, name: str) -> str:
     return ""
 
 
-def _installed(verdict: Verdict) -> bool | None:
+def _installed(verdict: PolicyVerdict) -> bool | None:
     """Whether it is on this machine, allowed or not; None where that is not looked at."""
     if verdict.by in ("bash itself", "the standard library"):
         return True
@@ -271,7 +271,7 @@ def _installed(verdict: Verdict) -> bool | None:
         return False
 
 
-def _row(verdict: Verdict, installed: bool | None, why: str = "") -> dict[str, Any]:
+def _row(verdict: PolicyVerdict, installed: bool | None, why: str = "") -> dict[str, Any]:
     by = "it is on the list" if verdict.by == verdict.name else f"by {verdict.by}"
     by = f"{by}, but not installed here" if installed is False else by
     why = why or (by if verdict.allowed else f"agent0 sandbox allow {verdict.kind} {verdict.name.rpartition('/')[2]}")
@@ -290,7 +290,7 @@ def _judged_url(policy: PolicyConfig, url: str, method: str) -> list[dict[str, A
     """By the very rules that the proxy process holds to."""
     try:
         target = egress_rules.target(url)
-    except egress_rules.RefusedError as error:
+    except egress_rules.EgressRefusedError as error:
         raise ConfigError("That is no address that is ever requested.", f"{error}.") from error
     rows = []
     for kind, name, rule in (
@@ -299,9 +299,9 @@ def _judged_url(policy: PolicyConfig, url: str, method: str) -> list[dict[str, A
     ):
         try:
             rule()
-            rows.append(_row(Verdict(kind, name, True), None, "it is on the list"))  # type: ignore[arg-type]
-        except egress_rules.RefusedError as error:
-            rows.append(_row(Verdict(kind, name, False), None, str(error)))  # type: ignore[arg-type]
+            rows.append(_row(PolicyVerdict(kind, name, True), None, "it is on the list"))  # type: ignore[arg-type]
+        except egress_rules.EgressRefusedError as error:
+            rows.append(_row(PolicyVerdict(kind, name, False), None, str(error)))  # type: ignore[arg-type]
     return rows
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
-from agent0.evaluation.checkpoint_score import Item
+from agent0.evaluation.checkpoint_score import ScoredItem
 from agent0.events.tasks import GainRequested
 from agent0.events.values import Task
 from agent0.settings import RunConfig
@@ -59,7 +59,7 @@ def candidates(request: GainRequested, run: RunState, without: AbstractSet[str])
     return drawn
 
 
-def unsolved(tasks: Iterable[Task], items: Iterable[Item], most: int) -> list[Task]:
+def unsolved(tasks: Iterable[Task], items: Iterable[ScoredItem], most: int) -> list[Task]:
     """The first ``most`` of ``tasks`` whose item is not right."""
     return [task for task, item in zip(tasks, items, strict=True) if not item.correct][:most]
 

@@ -18,7 +18,7 @@ MODEL, ATTEMPT = "model", "attempt"
 
 
 @dataclass(frozen=True)
-class Standing:
+class WayScore:
     """How one way did. ``by`` counts answers by the model that gave them; ``cost`` in nano-dollars, of which
     ``unpriced`` calls are left out, since what they cost is unknown."""
 
@@ -47,14 +47,14 @@ class Paired:
     cost_share: float | None
 
 
-def standing(way: Way, items: Sequence[ItemScored], costs: Mapping[str, Sequence[int | None]]) -> Standing:
+def standing(way: Way, items: Sequence[ItemScored], costs: Mapping[str, Sequence[int | None]]) -> WayScore:
     """Sum up ``items`` of one way; ``costs`` has those of all calls by the token of their attempt."""
     right = sum(item.correct is True for item in items)
     spent = [cost for item in items for cost in costs.get(item.facts[ATTEMPT], ())]
     by: dict[str, int] = {}
     for item in items:
         by[item.facts[MODEL]] = by.get(item.facts[MODEL], 0) + 1
-    return Standing(
+    return WayScore(
         way,
         len(items),
         right,
@@ -78,7 +78,7 @@ def paired(routed: Sequence[ItemScored], other: Sequence[ItemScored], costs: tup
     return Paired(against, difference, costs[0] / costs[1] if costs[1] else None)
 
 
-def as_row(way_standing: Standing) -> dict[str, Any]:
+def as_row(way_standing: WayScore) -> dict[str, Any]:
     """A way as a row of a table; cost in nano-dollars."""
     low, high = way_standing.accuracy95
     answered = ", ".join(f"{model} {count}" for model, count in way_standing.by.items())

@@ -8,23 +8,23 @@ from agent0.evaluation.calibration_report import (
     FITTING,
     SCORING,
     TARGET,
-    Found,
+    CalibrationReport,
     format_interval,
     picture,
 )
 from agent0.events.benchmarks import SAMPLED
 from agent0.report.markdown.rendering import render
-from agent0.rollout.confidence.calibration import Measured
+from agent0.rollout.confidence.calibration import MeasuredCalibrator
 from agent0.rollout.confidence.signals import MEANING, OF_TURNS
 
 WHOLE = "below 0.10, its whole interval"
 """The verdict of a seed that reaches the aim."""
 
 
-def page(measurements: Sequence[Found], command: str, note: str = "", *, turns: bool = False) -> str:
+def page(measurements: Sequence[CalibrationReport], command: str, note: str = "", *, turns: bool = False) -> str:
     """Markdown of a calibration: the answer for each student, one table, the command, and all else folded by section.
     ``note`` is a reviewer's; ``turns``: of single turns, as a router measures them."""
-    by_student: dict[str, list[Found]] = {}
+    by_student: dict[str, list[CalibrationReport]] = {}
     for measurement in measurements:
         by_student.setdefault(f"{measurement.name}, {measurement.checkpoint}", []).append(measurement)
     students = [_student(name, seeds) for name, seeds in by_student.items()]
@@ -47,13 +47,13 @@ def page(measurements: Sequence[Found], command: str, note: str = "", *, turns: 
     )
 
 
-def _signals(measurements: Sequence[Found]) -> dict[str, str]:
+def _signals(measurements: Sequence[CalibrationReport]) -> dict[str, str]:
     """Those that were measured."""
     named = {name for measurement in measurements for each in measurement.measured for name in each.candidate.names}
     return {name: meaning for name, meaning in {**MEANING, **OF_TURNS}.items() if name in named}
 
 
-def _student(name: str, seeds: Sequence[Found]) -> dict[str, Any]:
+def _student(name: str, seeds: Sequence[CalibrationReport]) -> dict[str, Any]:
     """Its seeds, rows of the best calibrators of greedy answers and of sampled ones, and a row for each signal."""
     carried = "ECE after, by the calibrator of greedy answers"
     drawn = [(measurement.sampled, measurement.carried) for measurement in seeds if measurement.sampled]
@@ -68,7 +68,7 @@ def _student(name: str, seeds: Sequence[Found]) -> dict[str, Any]:
     }
 
 
-def _by_seed(signal: str, seeds: Sequence[Found]) -> dict[str, str]:
+def _by_seed(signal: str, seeds: Sequence[CalibrationReport]) -> dict[str, str]:
     """A row for a signal, or for several together: its method and its measures, a value for each seed, or a dash."""
     measured = [next((m for m in seed.measured if m.candidate.signal == signal), None) for seed in seeds]
     present = [each for each in measured if each]
@@ -84,7 +84,7 @@ def _digits(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-def _label(measured: Measured) -> str:
+def _label(measured: MeasuredCalibrator) -> str:
     names = measured.candidate.names
     return names[0] if len(names) == 1 else f"{len(names)} together"
 
@@ -93,7 +93,7 @@ def _within(value: float, interval: tuple[float, float]) -> str:
     return f"{value:.3f} ({format_interval(interval)})"
 
 
-def _best(measurement: Found) -> dict[str, Any]:
+def _best(measurement: CalibrationReport) -> dict[str, Any]:
     best = measurement.measured[0]
     return {
         "seed": measurement.seed,
@@ -109,6 +109,6 @@ def _best(measurement: Found) -> dict[str, Any]:
     }
 
 
-def _beside(measurement: Found) -> dict[str, Any]:
+def _beside(measurement: CalibrationReport) -> dict[str, Any]:
     """Which signal is the best, and what a constant gets: the fitting half's share of right answers."""
     return {"best signal": _label(measurement.measured[0]), "ECE of a constant": measurement.constant[0]}

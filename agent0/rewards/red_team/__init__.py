@@ -43,7 +43,7 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Found:
+class HonestAttempt:
     """The outcome of an honest attempt at a proposal: ``answer``, computed by ``calls``."""
 
     proposal: Proposal
@@ -53,7 +53,7 @@ class Found:
 
 Teacher = Callable[[random.Random, list[Proposal]], Proposal]
 """One proposal, from what an honest teacher would have proposed: now, which comes first of the list, and before."""
-Student = Callable[[random.Random, Found], Attempt]
+Student = Callable[[random.Random, HonestAttempt], Attempt]
 
 
 def _honest_first(name: str, _: object) -> tuple[bool, str]:

@@ -21,7 +21,7 @@ from agent0.rewards.assign import assigned_rewards
 from agent0.rewards.red_team import (
     HONEST,
     Attempt,
-    Found,
+    HonestAttempt,
     Proposal,
     Student,
     Teacher,
@@ -215,7 +215,7 @@ def _drawn(rng: random.Random) -> Proposal:
     return Proposal(question, task, right, rng.uniform(0.25, 0.75), others)
 
 
-def _honest_solution(rng: random.Random, proposal: Proposal) -> Found:
+def _honest_solution(rng: random.Random, proposal: Proposal) -> HonestAttempt:
     """An honest attempt: the right answer or another one, by calls that compute it; two where it first tries."""
     twice = rng.random() < 0.5
     right = proposal.answer is not None and rng.random() < proposal.chance
@@ -226,7 +226,7 @@ def _honest_solution(rng: random.Random, proposal: Proposal) -> Found:
     )
     last = ToolCallRecord(name, arguments, True, f"{answer}\n")
     first = ToolCallRecord("python", {"code": "print(len(str(2**9)) + len('check'))"}, True, "8\n")
-    return Found(proposal, answer, (first, last) if twice else (last,))
+    return HonestAttempt(proposal, answer, (first, last) if twice else (last,))
 
 
 def _labels(attempts: Sequence[Attempt], proposal: Proposal, verified: bool) -> list[bool | None]:

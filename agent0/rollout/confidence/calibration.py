@@ -35,7 +35,7 @@ Fitter = Callable[[Sequence[Signals], Sequence[bool]], "Candidate"]
 
 
 @dataclass(frozen=True)
-class Item:
+class CalibrationItem:
     """One answer: its confidence signals, and whether it is right."""
 
     signals: Mapping[str, float]
@@ -79,7 +79,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredCalibrator:
     """The calibration of a candidate on items it was not fitted on.
 
     Intervals are 95 %, those of Brier score and AUROC after calibration; ``floor`` is the ECE that sampling noise gives
@@ -102,13 +102,13 @@ class Measured:
     auroc95: tuple[float, float] | None = None
 
 
-def learnable(items: Sequence[Item]) -> bool:
+def learnable(items: Sequence[CalibrationItem]) -> bool:
     """Whether there are at least two right and two wrong answers, as cross-validation needs."""
     rights = sum(item.right for item in items)
     return min(rights, len(items) - rights) >= 2
 
 
-def fitted(items: Sequence[Item], seed: int = 0) -> list[Candidate]:
+def fitted(items: Sequence[CalibrationItem], seed: int = 0) -> list[Candidate]:
     """Fit a candidate for each signal that every item has, by its best method, and for all signals fused; best first.
 
     The signals of one attempt are fused, and where there are further samples all of them.
@@ -168,14 +168,14 @@ def _validated(
     return Candidate(whole.signal, whole.method, whole.parameters, whole.fitted_on, log_loss(predicted, came))
 
 
-def measured(candidate: Candidate, items: Sequence[Item], seed: int = 0) -> Measured:
+def measured(candidate: Candidate, items: Sequence[CalibrationItem], seed: int = 0) -> MeasuredCalibrator:
     """Measure a candidate before and after calibration, on those ``items`` that have the signals it needs."""
     usable = [item for item in items if candidate.fits(item.signals)]
     came = [item.right for item in usable]
     before = [candidate.raw(item.signals) for item in usable]
     after = [candidate.apply(item.signals) for item in usable]
     quality = worth(after, came, seed=seed)
-    return Measured(
+    return MeasuredCalibrator(
         candidate,
         len(usable),
         ece(before, came),

@@ -73,7 +73,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Step:
+class RoutingStep:
     """What to do next: ask the model ``ask``, or where that is empty give the answer of ``give``; with neither, nothing
     can be asked. ``aside``: it is asked for comparison only, and may fail. ``reason`` is for people."""
 
@@ -83,11 +83,11 @@ class Step:
     aside: bool = False
 
 
-Strategy = Callable[[Question], Step]
+Strategy = Callable[[Question], RoutingStep]
 
 
 @dataclass(frozen=True)
-class Entry:
+class StrategyEntry:
     """A registered strategy: what it does in a line, and which rules it reads. ``streams``: the first answer that it
     gets, but for those it asks for aside, is the one it gives, so that it may be heard while it is written."""
 
@@ -98,23 +98,25 @@ class Entry:
     streams: bool = False
 
 
-_strategies = Registry[str, Entry]("strategies", __name__)
+_strategies = Registry[str, StrategyEntry]("strategies", __name__)
 
 
 def strategy(name: str, *reads: str, streams: bool = False) -> Callable[[Strategy], Strategy]:
     """Register a strategy under ``name``; its docstring says what it does, ``reads`` names the rules it reads, and
-    ``streams`` is that of ``Entry``."""
-    return _strategies.adding(name, lambda fn: Entry(name, fn, (fn.__doc__ or "").partition("\n")[0], reads, streams))
+    ``streams`` is that of ``StrategyEntry``."""
+    return _strategies.adding(
+        name, lambda fn: StrategyEntry(name, fn, (fn.__doc__ or "").partition("\n")[0], reads, streams)
+    )
 
 
-def strategies() -> dict[str, Entry]:
+def strategies() -> dict[str, StrategyEntry]:
     """Return every registered strategy by name, in the order of names."""
     return _strategies.all()
 
 
-def first(question: Question) -> Step:
+def first(question: Question) -> RoutingStep:
     """Ask the model that is meant, before any other one."""
-    return Step(ask=question.options[0].model, reason="it is asked first")
+    return RoutingStep(ask=question.options[0].model, reason="it is asked first")
 
 
 def belief(answer: Answer, question: Question) -> float | None:

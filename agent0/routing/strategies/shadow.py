@@ -1,13 +1,13 @@
 """Strategy: two models, compared on the same questions."""
 
-from agent0.routing.strategies import Question, Step, first, strategy
+from agent0.routing.strategies import Question, RoutingStep, first, strategy
 
 
 @strategy("shadow", streams=True)
-def shadow(question: Question) -> Step:
+def shadow(question: Question) -> RoutingStep:
     """Give the first model's answer, and ask every other one for comparison only."""
     if not question.answers:
         return first(question)
     if question.open:
-        return Step(ask=question.open[0].model, reason="for comparison", aside=True)
-    return Step(give=question.answers[0].model, reason="the others were asked for comparison")
+        return RoutingStep(ask=question.open[0].model, reason="for comparison", aside=True)
+    return RoutingStep(give=question.answers[0].model, reason="the others were asked for comparison")

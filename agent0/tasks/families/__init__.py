@@ -26,7 +26,7 @@ draw or to solve."""
 
 
 @dataclass(frozen=True)
-class Step:
+class Subgoal:
     """A subgoal of a long task: its text in the question, and its answer as text."""
 
     text: str
@@ -73,7 +73,7 @@ class Family:
     canonical: Callable[[Params], str]
     call: Callable[[Params], tuple[str, dict[str, Any]]]
     levels: int = 4
-    steps: Callable[[Params], tuple[Step, ...]] | None = None
+    steps: Callable[[Params], tuple[Subgoal, ...]] | None = None
     script: Callable[[Params], tuple[str, ...]] | None = None
     check: Callable[[Params, str], str] | None = None
     trivial: Callable[[Params], str] | None = None

@@ -7,7 +7,7 @@ import random
 import re
 from typing import Any
 
-from agent0.tasks.families import Family, Params, Step, family
+from agent0.tasks.families import Family, Params, Subgoal, family
 from agent0.tasks.families.stages import FEWEST, StepActions, question_of, read, script
 
 NAMES = "abcdef"
@@ -84,9 +84,9 @@ def solve(params: Params) -> str:
     return str(_values(params)[-1])
 
 
-def steps(params: Params) -> tuple[Step, ...]:
+def steps(params: Params) -> tuple[Subgoal, ...]:
     """The subgoals: one value each, with its answer."""
-    return tuple(Step(text, str(value)) for text, value in zip(_texts(params), _values(params), strict=True))
+    return tuple(Subgoal(text, str(value)) for text, value in zip(_texts(params), _values(params), strict=True))
 
 
 def canonical(params: Params) -> str:

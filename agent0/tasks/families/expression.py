@@ -23,7 +23,7 @@ def value(text: str) -> int:
     tokens = _token.findall(text)
     if len(text) > LONGEST or "".join(tokens) != text:
         raise ValueError(f"not an expression: {text[:LONGEST]!r}")
-    reader = _Reader([token.strip() for token in tokens])
+    reader = _ExpressionReader([token.strip() for token in tokens])
     result = reader.either()
     if reader.rest:
         raise ValueError(f"left over: {reader.rest}")
@@ -35,7 +35,7 @@ def numbers(text: str) -> list[int]:
     return [int(digits) for digits in re.findall(r"\d+", text)]
 
 
-class _Reader:
+class _ExpressionReader:
     """Recursive descent; each method reads one rank of precedence, loosest first."""
 
     def __init__(self, tokens: list[str]) -> None:

@@ -26,7 +26,7 @@ _square = ("min_rows", "max_rows", "min_cols", "max_cols")
 
 
 @dataclass(frozen=True)
-class Source:
+class GymDataset:
     """A data set of reasoning-gym: its settings by level, and the form of an answer that its scorer may see.
 
     Scorers evaluate nothing of an answer, and are fast on whatever has this form.
@@ -36,20 +36,20 @@ class Source:
     answer: re.Pattern[str]
 
 
-SOURCES: Mapping[str, Source] = {
-    "cryptarithm": Source(
+SOURCES: Mapping[str, GymDataset] = {
+    "cryptarithm": GymDataset(
         tuple({"min_words": n, "max_words": n} for n in (2, 3, 4, 5)),
         re.compile(r"[A-Z]=[0-9](?:,\s?[A-Z]=[0-9]){1,9}"),
     ),
-    "jugs": Source(
+    "jugs": GymDataset(
         tuple({"difficulty": n} for n in (5, 7, 9, 11)),
         re.compile(r'\[\s*"[a-z]+ [A-C](?:->[A-C])?"(?:,\s*"[a-z]+ [A-C](?:->[A-C])?"){0,24}\s*\]'),
     ),
-    "kakurasu": Source(
+    "kakurasu": GymDataset(
         tuple(dict.fromkeys(_square, n) for n in (4, 5, 6, 7)),
         re.compile(r"[01](?: [01]){3,6}(?:\n[01](?: [01]){3,6}){3,6}"),
     ),
-    "shortest_path": Source(
+    "shortest_path": GymDataset(
         tuple(dict.fromkeys(_square, n) for n in (4, 5, 6, 8)),
         re.compile(r"(?:up|down|left|right)(?: (?:up|down|left|right)){0,63}"),
     ),

@@ -7,7 +7,7 @@ import random
 import re
 from typing import Any
 
-from agent0.tasks.families import Family, Params, Step, family
+from agent0.tasks.families import Family, Params, Subgoal, family
 from agent0.tasks.families.stages import FEWEST, StepActions, question_of, read, script
 
 PEOPLE = ("Ann", "Bob", "Cid", "Dee", "Eve", "Fay")
@@ -119,10 +119,10 @@ def solve(params: Params) -> str:
     return steps(params)[-1].answer
 
 
-def steps(params: Params) -> tuple[Step, ...]:
+def steps(params: Params) -> tuple[Subgoal, ...]:
     """The subgoals: one move each, with its answer."""
     answers_and_holdings = _followed(params) or []
-    return tuple(Step(text, answer) for text, (answer, _) in zip(_texts(params), answers_and_holdings, strict=True))
+    return tuple(Subgoal(text, answer) for text, (answer, _) in zip(_texts(params), answers_and_holdings, strict=True))
 
 
 def canonical(params: Params) -> str:

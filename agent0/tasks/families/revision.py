@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agent0.tasks.families import Family, Params, Step, family
+from agent0.tasks.families import Family, Params, Subgoal, family
 from agent0.tasks.families.stages import FEWEST, StepActions, question_of, read, script
 
 FILE = "f.py"
@@ -28,7 +28,7 @@ BIGGEST = 99
 
 
 @dataclass(frozen=True)
-class _Function:
+class _LinearFunction:
     """``factor * x + term``, and the rest after division by ``modulus`` where that is not 0."""
 
     factor: int
@@ -91,10 +91,10 @@ def level(params: Params) -> int:
     return len(params["steps"]) - FEWEST + 1
 
 
-def _followed(params: Params) -> list[tuple[_Function, str, str]]:
+def _followed(params: Params) -> list[tuple[_LinearFunction, str, str]]:
     """After each step: the function, the expression that was asked for, and its value."""
     (_, factor, term, x), *rest = params["steps"]
-    function = _Function(factor, term)
+    function = _LinearFunction(factor, term)
     after = [(function, f"f({x})", str(function(x)))]
     for kind, *numbers in rest:
         function = _changed(function, kind, numbers[0])
@@ -102,12 +102,12 @@ def _followed(params: Params) -> list[tuple[_Function, str, str]]:
     return after
 
 
-def _changed(function: _Function, kind: str, number: int) -> _Function:
+def _changed(function: _LinearFunction, kind: str, number: int) -> _LinearFunction:
     names = {"factor": "factor", "term": "term", "rest": "modulus"}
     return replace(function, **{names[kind]: number}) if kind in names else function
 
 
-def _report(function: _Function, kind: str, numbers: list[int]) -> tuple[str, str]:
+def _report(function: _LinearFunction, kind: str, numbers: list[int]) -> tuple[str, str]:
     first, last = numbers[0], numbers[-1]
     if kind == "test":
         return f"f({first})>{last}", str(function(first) > last)
@@ -121,9 +121,9 @@ def solve(params: Params) -> str:
     return _followed(params)[-1][2]
 
 
-def steps(params: Params) -> tuple[Step, ...]:
+def steps(params: Params) -> tuple[Subgoal, ...]:
     """The subgoals: one report each, with its answer."""
-    return tuple(Step(text, answer) for text, (_, _, answer) in zip(_texts(params), _followed(params), strict=True))
+    return tuple(Subgoal(text, answer) for text, (_, _, answer) in zip(_texts(params), _followed(params), strict=True))
 
 
 def canonical(params: Params) -> str:

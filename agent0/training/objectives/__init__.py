@@ -30,7 +30,7 @@ class WeightedSample:
 
 
 @dataclass(frozen=True)
-class Rows:
+class MinibatchRows:
     """Part of a minibatch as tensors.
 
     ``logprobs`` (of the model in training, at the samples' temperature), ``behaviour``, ``mask`` and ``reference`` (the
@@ -46,7 +46,7 @@ class Rows:
     weight: "Tensor"
     clip_high: "Tensor"
     reference: "Tensor | None" = None
-    over: "Rows | None" = None
+    over: "MinibatchRows | None" = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Loss:
 
 Weigh = Callable[[Sequence[Sequence[ScoredTrajectory]], RecipeConfig, Counter[str]], list[WeightedSample]]
 """(groups of usable trajectories, recipe, counts of what is left out, by reason) -> samples."""
-Compute = Callable[[Rows, Mapping[str, Any]], Loss]
+Compute = Callable[[MinibatchRows, Mapping[str, Any]], Loss]
 """(rows, recipe) -> loss."""
 
 

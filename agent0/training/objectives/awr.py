@@ -15,7 +15,7 @@ from typing import Any
 
 from agent0.ports.training import Sample
 from agent0.settings import RecipeConfig
-from agent0.training.objectives import Loss, Objective, Rows, WeightedSample, objective
+from agent0.training.objectives import Loss, MinibatchRows, Objective, WeightedSample, objective
 from agent0.training.objectives.advantages import group_advantages, trajectory_of, with_contrast
 from agent0.training.objectives.policy_gradient import likelihood
 from agent0.training.scored_trajectory import ScoredTrajectory
@@ -41,7 +41,7 @@ def weigh(
     ]
 
 
-def loss(rows: Rows, recipe: Mapping[str, Any]) -> Loss:
+def loss(rows: MinibatchRows, recipe: Mapping[str, Any]) -> Loss:
     """Negative log-likelihood of the policy's own tokens times each row's weight, summed over them."""
     return Loss(likelihood(rows.logprobs, rows.mask, rows.weight))
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.ports.training import Sample
 from agent0.settings import RecipeConfig
-from agent0.training.objectives import Loss, Objective, Rows, WeightedSample, objective
+from agent0.training.objectives import Loss, MinibatchRows, Objective, WeightedSample, objective
 from agent0.training.objectives.advantages import trajectory_of
 from agent0.training.scored_trajectory import ScoredTrajectory
 
@@ -33,7 +33,7 @@ def weigh(
     return chosen
 
 
-def loss(rows: Rows, recipe: Mapping[str, Any]) -> Loss:
+def loss(rows: MinibatchRows, recipe: Mapping[str, Any]) -> Loss:
     """The DPO loss: - sum_i weight_i log sigmoid(beta ((log p - log q)(better_i) - (log p - log q)(worse_i))), q the
     parent."""
     assert rows.over is not None  # noqa: S101 - every sample of this objective is a pair
@@ -42,7 +42,7 @@ def loss(rows: Rows, recipe: Mapping[str, Any]) -> Loss:
     return Loss(-(_log_sigmoid(margin) * rows.weight).sum(), metrics)
 
 
-def _above_parent(rows: Rows) -> "Tensor":
+def _above_parent(rows: MinibatchRows) -> "Tensor":
     """log p - log q of the policy's own tokens, summed: [rows]."""
     reference = rows.behaviour if rows.reference is None else rows.reference
     return (rows.logprobs - reference).masked_fill(~rows.mask.bool(), 0.0).sum(-1)

@@ -15,7 +15,7 @@ from typing import Any
 
 from agent0.ports.training import Sample
 from agent0.settings import RecipeConfig
-from agent0.training.objectives import Loss, Objective, Rows, WeightedSample, objective
+from agent0.training.objectives import Loss, MinibatchRows, Objective, WeightedSample, objective
 from agent0.training.objectives.advantages import group_advantages, trajectory_of, with_contrast
 from agent0.training.objectives.policy_gradient import clipped_surrogate
 from agent0.training.scored_trajectory import ScoredTrajectory
@@ -33,7 +33,7 @@ def weigh(
     return chosen
 
 
-def loss(rows: Rows, recipe: Mapping[str, Any]) -> Loss:
+def loss(rows: MinibatchRows, recipe: Mapping[str, Any]) -> Loss:
     """The clipped surrogate loss of PPO, token by token (``policy_gradient.clipped_surrogate``)."""
     return clipped_surrogate(
         rows.logprobs,

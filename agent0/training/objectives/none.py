@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent0.settings import RecipeConfig
-from agent0.training.objectives import Loss, Objective, Rows, WeightedSample, objective
+from agent0.training.objectives import Loss, MinibatchRows, Objective, WeightedSample, objective
 from agent0.training.objectives.policy_gradient import likelihood
 from agent0.training.scored_trajectory import ScoredTrajectory
 
@@ -18,7 +18,7 @@ def weigh(
     return []
 
 
-def loss(rows: Rows, recipe: Mapping[str, Any]) -> Loss:
+def loss(rows: MinibatchRows, recipe: Mapping[str, Any]) -> Loss:
     """Negative log-likelihood of the masked tokens, used for replayed successes."""
     return Loss(likelihood(rows.logprobs, rows.mask, rows.weight))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from agent0.ports.training import Sample
 from agent0.settings import RecipeConfig
-from agent0.training.objectives import Loss, Objective, Rows, WeightedSample, objective
+from agent0.training.objectives import Loss, MinibatchRows, Objective, WeightedSample, objective
 from agent0.training.objectives.advantages import group_advantages, trajectory_of, with_contrast
 from agent0.training.objectives.policy_gradient import weighted_likelihood
 from agent0.training.scored_trajectory import ScoredTrajectory
@@ -31,7 +31,7 @@ def weigh(
     return chosen
 
 
-def loss(rows: Rows, recipe: Mapping[str, Any]) -> Loss:
+def loss(rows: MinibatchRows, recipe: Mapping[str, Any]) -> Loss:
     """Log-likelihood weighted by the advantage and, once the model has moved, by the importance ratio."""
     return weighted_likelihood(
         rows.logprobs,

@@ -47,7 +47,7 @@ Opaque = Literal["", "result", "size"]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ProgramOutcome:
     """The outcome of testing a program. ``passed`` None: undecided (a value that is no plain data, tests that never
     ran, or a sandbox failure).
 
@@ -66,7 +66,7 @@ class Outcome:
     unsaid: bool = field(default=False, compare=False)
 
 
-async def check(problem: Problem, reply: str, sandbox: Sandbox) -> Outcome:
+async def check(problem: Problem, reply: str, sandbox: Sandbox) -> ProgramOutcome:
     """Run ``problem``'s tests against the program in ``reply``, in one fresh call of ``sandbox``.
 
     A program whose results are no plain data, or too large, where plain data is needed is wrong, and so is one with
@@ -89,7 +89,7 @@ async def check(problem: Problem, reply: str, sandbox: Sandbox) -> Outcome:
     return replace(outcome, passed=False) if outcome.opaque and reference is None else outcome
 
 
-async def _tested(problem: Problem, reply: str, sandbox: Sandbox) -> Outcome:
+async def _tested(problem: Problem, reply: str, sandbox: Sandbox) -> ProgramOutcome:
     """The outcome of one run."""
     both, tests = _requests(problem)
     program = {"source": program_of(reply, problem.setup, problem.entry)}
@@ -130,15 +130,15 @@ def _root(text: str) -> Root:
     return Root(modules=modules if any(name in text for name in modules) else (), trusted=TRUSTED)
 
 
-def _read(result: SandboxResult) -> Outcome:
+def _read(result: SandboxResult) -> ProgramOutcome:
     """The verdict that the tests wrote. Where they wrote none, the program has kept them from it."""
     if result.state in _NOBODYS_FAULT:
-        return Outcome(None, f"the sandbox: {result.state.value} {result.reason}".strip(), unsaid=True)
+        return ProgramOutcome(None, f"the sandbox: {result.state.value} {result.reason}".strip(), unsaid=True)
     try:
         verdict = json.loads(result.stdout)
     except ValueError:
-        return Outcome(False, f"the tests did not end: {_ending(result)}")
-    return Outcome(
+        return ProgramOutcome(False, f"the tests did not end: {_ending(result)}")
+    return ProgramOutcome(
         verdict["passed"],
         verdict["reason"],
         verdict["calls"],

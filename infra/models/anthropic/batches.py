@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
-from agent0.infra.models.anthropic.messages import Reading, body
+from agent0.infra.models.anthropic.messages import MessageReading, body
 from agent0.infra.models.anthropic.provider import ADDRESS, CLIENT, FAILURES, KEY, client_of, generation, key_of
 from agent0.infra.models.calls.batch_api import Failure, busy_as_away
 from agent0.infra.models.calls.refusals import refusal
@@ -59,7 +59,7 @@ class AnthropicBatches:
         if result["type"] != "succeeded":
             error = (result.get("error") or {}).get("error") or {}
             return Failure(str(result["type"]), str(error.get("type") or ""))
-        reading = Reading()
+        reading = MessageReading()
         reading.add_whole(result["message"])
         return generation(reading, self._name, None, 0.0)
 

@@ -47,7 +47,7 @@ class _Block:
 
 
 @dataclass
-class Reading:
+class MessageReading:
     """An answer as far as it has come. ``usage`` is that of its end: the beginning has a provisional one."""
 
     stopped: str = ""

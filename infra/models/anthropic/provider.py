@@ -16,7 +16,7 @@ from anthropic import (
 
 from agent0.errors import AuthError, RefusedError
 from agent0.events.values import Usage
-from agent0.infra.models.anthropic.messages import Reading, body
+from agent0.infra.models.anthropic.messages import MessageReading, body
 from agent0.infra.models.calls.counts import count_of
 from agent0.infra.models.calls.refusals import ClientErrors, page_in, refusal, unset
 from agent0.infra.models.calls.slots import Slots
@@ -67,7 +67,7 @@ class Anthropic:
         return await self._slots.call(lambda: self._written(request), request.turn)
 
     async def _written(self, request: GenerateRequest) -> Generation:
-        reading, private = Reading(), [turn.content for turn in request.turns]
+        reading, private = MessageReading(), [turn.content for turn in request.turns]
         first_s, wall_s = await read_whole(
             self._parts(request, reading),
             reading,
@@ -79,7 +79,7 @@ class Anthropic:
         )
         return generation(reading, self.name, first_s, wall_s)
 
-    async def _parts(self, request: GenerateRequest, reading: Reading) -> AsyncGenerator[object]:
+    async def _parts(self, request: GenerateRequest, reading: MessageReading) -> AsyncGenerator[object]:
         kind: type[AsyncStream[object]] = AsyncStream[object]
         content = body(request, self._actor.model, self._actor.thinking)
         stream = await self._client.post("/v1/messages", cast_to=object, body=content, stream=True, stream_cls=kind)
@@ -95,7 +95,7 @@ class Anthropic:
         return refusal(error, self._root, CLIENT, key_env=named, private=[self._key, *private])
 
 
-def generation(reading: Reading, name: str, first_s: float | None, wall_s: float) -> Generation:
+def generation(reading: MessageReading, name: str, first_s: float | None, wall_s: float) -> Generation:
     """The turn that was read, of the model ``name``."""
     counted = reading.counted
     read = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")

@@ -66,7 +66,7 @@ def _within(value: Any) -> str:
 
 
 @dataclass
-class _Call:
+class _CallPiece:
     id: str = ""
     name: str = ""
     arguments: str = ""
@@ -82,8 +82,8 @@ class _Call:
 class NativeCalls:
     """The native calls of one message as they come: whole ones of a message, or in pieces."""
 
-    calls: list[_Call] = field(default_factory=list)
-    _latest: dict[int, _Call] = field(default_factory=dict)
+    calls: list[_CallPiece] = field(default_factory=list)
+    _latest: dict[int, _CallPiece] = field(default_factory=dict)
 
     def add(self, message: Mapping[str, Any]) -> None:
         """Read those of one more ``message`` or piece of one. Entries of one list are different calls, and another id
@@ -94,17 +94,17 @@ class NativeCalls:
         """
         old = message.get("function_call")  # of the API before tools
         entries = [*(message.get("tool_calls") or ()), *([{"index": -1, "function": old}] if old else [])]
-        grown: list[_Call] = []
+        grown: list[_CallPiece] = []
         for position, entry in enumerate(entries):
             grown.append(self._add(entry, position, grown))
 
-    def _add(self, entry: Mapping[str, Any], position: int, grown: Sequence[_Call]) -> _Call:
+    def _add(self, entry: Mapping[str, Any], position: int, grown: Sequence[_CallPiece]) -> _CallPiece:
         function = entry.get("function") or entry
         id, name = str(entry.get("id") or ""), str(function.get("name") or "")
         number = int(entry["index"]) if entry.get("index") is not None else position
         call = self._latest.get(number)
         if call is None or any(call is earlier for earlier in grown) or not call.continues(id, name):
-            call = _Call()
+            call = _CallPiece()
             self.calls.append(call)
         self._latest[number] = call
         call.id = call.id or id

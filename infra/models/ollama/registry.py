@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from agent0.errors import Agent0Error, DependencyError, OperationError
-from agent0.evaluation.serving_parity import Step
+from agent0.evaluation.serving_parity import DecodedToken
 from agent0.events.values import Turn
 from agent0.infra.models.llama_server import FAILURES, Said, client_of, refused
 from agent0.infra.storage.files import file_digest
@@ -147,7 +147,7 @@ class OllamaServed:
         body = {"model": name, "prompt": text, "raw": True, "stream": False, "logprobs": True, "top_logprobs": 20}
         reply = await self._server.request("POST", "/api/generate", body | {"options": options})
         steps = tuple(
-            Step(
+            DecodedToken(
                 str(token["token"]),
                 _logprob(token),
                 {str(o["token"]): _logprob(o) for o in token.get("top_logprobs") or ()},

@@ -22,7 +22,7 @@ from openai import (
 from agent0.infra.models.calls.refusals import ClientErrors, error_in, page_in, refusal
 from agent0.infra.models.calls.slots import ClosedError, Slots
 from agent0.infra.models.calls.streams import UNREADABLE, Patience, rate_limits, read_whole
-from agent0.infra.models.openai.replies import Reading, Reply
+from agent0.infra.models.openai.replies import Reading, ServerReply
 from agent0.ports.models import Listen
 from agent0.settings import ActorConfig
 
@@ -42,7 +42,7 @@ def _authorities() -> ssl.SSLContext:
 class Answered:
     """What came of one call: its answers, the seconds until the first of them began, and until all had ended."""
 
-    replies: list[Reply]
+    replies: list[ServerReply]
     first_s: float
     seconds: float
 

@@ -14,7 +14,7 @@ Write = Callable[[Sequence[GenerateRequest]], Awaitable[Sequence[Generation]]]
 
 
 @dataclass
-class _Group:
+class _RequestGroup:
     """Requests that are one but for their seeds, and who waits for each."""
 
     what: GenerateRequest
@@ -27,7 +27,7 @@ class Gatherer:
 
     def __init__(self, write: Write) -> None:
         self._write = write
-        self._open: list[_Group] = []
+        self._open: list[_RequestGroup] = []
         self._calls: set[asyncio.Task[None]] = set()
 
     async def ask(self, request: GenerateRequest, most: int) -> Generation:
@@ -35,7 +35,7 @@ class Gatherer:
         what = replace(request, sampling=replace(request.sampling, seed=0), attempt="")
         group = next((candidate for candidate in self._open if candidate.what == what), None)
         if group is None:
-            group = _Group(what)
+            group = _RequestGroup(what)
             self._open.append(group)
             call = asyncio.create_task(self._call(group))
             self._calls.add(call)
@@ -53,7 +53,7 @@ class Gatherer:
             call.cancel()
         await asyncio.gather(*self._calls, return_exceptions=True)
 
-    async def _call(self, group: _Group) -> None:
+    async def _call(self, group: _RequestGroup) -> None:
         with suppress(TimeoutError):
             await asyncio.wait_for(group.full.wait(), WAIT_S)
         if group in self._open:

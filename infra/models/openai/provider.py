@@ -22,7 +22,7 @@ from agent0.infra.models.llama_adapters import LlamaAdapters
 from agent0.infra.models.openai.connection import Answered, Connection
 from agent0.infra.models.openai.dialects import PATHS, Way, body, seed_of, ways
 from agent0.infra.models.openai.gathering import Gatherer
-from agent0.infra.models.openai.replies import Reading, Reply
+from agent0.infra.models.openai.replies import Reading, ServerReply
 from agent0.infra.models.vllm_adapters import VllmAdapters
 from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.storage import Artifacts
@@ -42,7 +42,7 @@ HOTTEST = 2.0
 """The highest temperature of OpenAI's API, which vLLM keeps to: draws differ most there."""
 
 
-class Encoder(Protocol):
+class PromptEncoder(Protocol):
     """Encodes turns as token ids and decodes what was written (``agent0.infra.engine.chat_template.Chat``)."""
 
     stops: frozenset[int]
@@ -67,7 +67,7 @@ class Profile:
 
     model: str
     way: Way
-    chat: Encoder | None
+    chat: PromptEncoder | None
     adapters: LlamaAdapters | VllmAdapters | None = None
     kind: str = ""
     thinks: bool = False
@@ -258,7 +258,7 @@ class OpenAIServer:
             pass
         return str(card.get("owned_by") or "")
 
-    async def _check_vocabulary(self, chat: Encoder, model: str, prompt: Sequence[int]) -> None:
+    async def _check_vocabulary(self, chat: PromptEncoder, model: str, prompt: Sequence[int]) -> None:
         """Its tokens must spell what ours do, where it can be asked."""
         try:
             answer = await self._connection.request("POST", "/detokenize", {"model": model, "tokens": list(prompt)})
@@ -307,7 +307,7 @@ class OpenAIServer:
             return answered
         return replace(answered, replies=[_checked(r.until(stops), prompt, self._root) for r in answered.replies])
 
-    def _generation(self, profile: Profile, request: GenerateRequest, reply: Reply, answered: Answered) -> Generation:
+    def _generation(self, profile: Profile, request: GenerateRequest, reply: ServerReply, call: Answered) -> Generation:
         text, ends = request.prefill + reply.text, reply.ends
         has_tokens = reply.capture == "tokens"
         if profile.chat and profile.way.ids and has_tokens:
@@ -316,8 +316,8 @@ class OpenAIServer:
         usage = Usage(
             prompt_tokens=reply.read,
             completion_tokens=reply.written,
-            wall_s=answered.seconds,
-            first_s=answered.first_s if profile.way.streams else None,
+            wall_s=call.seconds,
+            first_s=call.first_s if profile.way.streams else None,
         )
         return Generation(
             text=text,
@@ -337,7 +337,7 @@ class OpenAIServer:
         )
 
 
-def untrainable(reply: Reply, sampling: Sampling, *, constrained: bool = False) -> str:
+def untrainable(reply: ServerReply, sampling: Sampling, *, constrained: bool = False) -> str:
     """Why nothing may be trained on ``reply``: a server's log-probabilities are those of the whole distribution at
     temperature 1, so sampling must have been from it, and not ``constrained`` to a schema. Empty where it was."""
     if constrained:
@@ -386,7 +386,7 @@ def _chosen(name: str, there: Sequence[str], root: str) -> str:
     return name or there[0]
 
 
-def _checked(reply: Reply, prompt: Sequence[int], root: str) -> Reply:
+def _checked(reply: ServerReply, prompt: Sequence[int], root: str) -> ServerReply:
     """With the prompt that was sent, which must be the one that was read."""
     if (reply.prompt_ids and reply.prompt_ids != tuple(prompt)) or reply.read not in (0, len(prompt)):
         why = f"{len(prompt)} tokens were sent, {reply.read} were read."
@@ -394,7 +394,7 @@ def _checked(reply: Reply, prompt: Sequence[int], root: str) -> Reply:
     return replace(reply, prompt_ids=tuple(prompt))
 
 
-def _encoder(actor: ActorConfig) -> Encoder:
+def _encoder(actor: ActorConfig) -> PromptEncoder:
     from agent0.infra.engine.chat_template import chat_of
 
     return chat_of(Path(actor.tokenizer).expanduser(), template_arguments(actor))

@@ -23,7 +23,7 @@ SAYS: Mapping[str, str] = {"model": "model", "provider": "host", "system_fingerp
 
 
 @dataclass(frozen=True)
-class Reply:
+class ServerReply:
     """A server's answer as read. ``pieces`` are the texts of the tokens; ``read`` is how many prompt tokens it
     counted. ``hides``: it wrote tokens that it tells nothing of. ``counted``: its own usage, as it gave it;
     ``served`` what it says of itself; ``thinking``: thoughts that came apart from the text."""
@@ -59,7 +59,7 @@ class Reply:
             ends.append(position)
         return tuple(ends) if position == len(self.text) else ()
 
-    def until(self, stops: Collection[int]) -> "Reply":
+    def until(self, stops: Collection[int]) -> "ServerReply":
         """Without anything after the first of ``stops``: a server may know another end of a turn."""
         ends = next((n + 1 for n, token in enumerate(self.ids) if token in stops), 0)
         if not ends:
@@ -118,16 +118,16 @@ class Reading:
         """
         self._take(part)
 
-    def replies(self) -> list[Reply]:
+    def replies(self) -> list[ServerReply]:
         """Return the answers in the order of their index."""
         return [self._reply(choice) for choice in self._choices]
 
-    def _reply(self, choice: _Choice) -> Reply:
+    def _reply(self, choice: _Choice) -> ServerReply:
         logprobs = [value for value in choice.logprobs if value is not None]
         complete = len(logprobs) == len(choice.logprobs)  # a token without a log-probability leaves none
         reported = len(choice.ids) or len(choice.logprobs)
         alone = self._written if len(self._choices) == 1 else 0
-        return Reply(
+        return ServerReply(
             text=with_calls(choice.text, choice.calls.pairs()),
             thinking=choice.thinking,
             ids=tuple(choice.ids),

@@ -8,7 +8,7 @@ from agent0.errors import SandboxUnavailableError
 from agent0.events.values import ToolState
 from agent0.infra.sandbox import execution, rootfs
 from agent0.infra.sandbox.inside.calling import SandboxProcessError
-from agent0.infra.sandbox.link import Link
+from agent0.infra.sandbox.link import SandboxLink
 from agent0.infra.sandbox.queueing import TIER, Queued
 from agent0.infra.sandbox.roots import RootError
 from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
@@ -38,7 +38,7 @@ class ColdBubblewrap(Queued):
         except RootError as error:
             return execution.not_run(ToolState.REFUSED, str(error), self.name, TIER)
         try:
-            link = await Link.open(command, {})
+            link = await SandboxLink.open(command, {})
         except (SandboxProcessError, OSError) as error:
             raise SandboxUnavailableError("The sandbox", f"{error}.", FIX) from error
         try:

@@ -11,7 +11,7 @@ from agent0.events.values import ToolState
 from agent0.infra.sandbox import execution, selftest
 from agent0.infra.sandbox.backends import docker
 from agent0.infra.sandbox.inside.calling import SandboxProcessError
-from agent0.infra.sandbox.link import Link
+from agent0.infra.sandbox.link import SandboxLink
 from agent0.infra.sandbox.queueing import TIER, Queued
 from agent0.infra.sandbox.roots import EVERYTHING, PACKAGED, importable
 from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
@@ -26,7 +26,7 @@ KILL_S = 20.0
 class Container:
     """One running container and the link to what is pid 1 in it."""
 
-    def __init__(self, settings: SandboxSettings, backend: str, name: str, link: Link) -> None:
+    def __init__(self, settings: SandboxSettings, backend: str, name: str, link: SandboxLink) -> None:
         self._settings, self._backend, self._name, self._link = settings, backend, name, link
         self.served = self._busy = 0
         self.born = asyncio.get_running_loop().time()
@@ -41,7 +41,7 @@ class Container:
             WorldError: the engine, or what runs in it, said something else than its greeting.
         """
         try:
-            return cls(settings, backend, name, await Link.open(command, docker.environment()))
+            return cls(settings, backend, name, await SandboxLink.open(command, docker.environment()))
         except BaseException:
             await asyncio.shield(end(settings, name))
             raise
@@ -102,7 +102,7 @@ async def end(settings: SandboxSettings, name: str) -> None:
         await process.wait()
 
 
-def _lacks(link: Link, root: Root) -> str:
+def _lacks(link: SandboxLink, root: Root) -> str:
     """What of ``root`` the image does not have, empty where it has all. What the packaged list names and the machine
     that made the image lacked is left out, as everywhere."""
     programs = [

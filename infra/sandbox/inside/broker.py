@@ -24,7 +24,7 @@ def main() -> NoReturn:
     """Serve requests from standard input until it closes, then exit."""
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)  # sandbox processes have the same user
     try:
-        asyncio.run(_Broker().serve())
+        asyncio.run(_SandboxBroker().serve())
     finally:
         os._exit(0)
 
@@ -98,7 +98,7 @@ class _ForkServer:
         await self.process.wait()
 
 
-class _Broker:
+class _SandboxBroker:
     def __init__(self) -> None:
         self._servers: dict[str, asyncio.Task[_ForkServer]] = {}
         self._calls: set[asyncio.Task[None]] = set()

@@ -12,7 +12,7 @@ _SOCKET_KIB = 208
 """What a socket may have on its way, by the kernel's default; nobody inside may change that."""
 
 
-class Group:
+class ControlGroup:
     """A control group that this call alone uses, by the descriptors of its files. The limit is the kernel's."""
 
     tier = "cgroup"

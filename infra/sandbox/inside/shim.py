@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from . import frames, kernel, landlock, payload
 from .harvest import Harvest
 from .locking import Locks
-from .memory import Group, Watchdog
+from .memory import ControlGroup, Watchdog
 
 TICK_S = 0.025
 GRACE_S = 0.2
@@ -29,7 +29,7 @@ _OOM_SCORE = "500"
 
 
 @dataclass
-class Outcome:
+class PayloadEnd:
     """How the payload ended. ``status`` is a wait status, ``ended`` why the shim ended it (empty: on its own)."""
 
     status: int = 0
@@ -93,9 +93,9 @@ def _work(
         _serve(sock, header, text, (memory, locks), child, code, peer)
 
 
-def _bound(limit: int, proc: int, group: Sequence[int]) -> Group | Watchdog:
+def _bound(limit: int, proc: int, group: Sequence[int]) -> ControlGroup | Watchdog:
     if group:
-        return Group(group, limit)
+        return ControlGroup(group, limit)
     return Watchdog(proc, int(os.readlink("self", dir_fd=proc)), limit >> 10)
 
 
@@ -253,7 +253,7 @@ def _serve(
     sock: int,
     header: dict[str, Any],
     text: bytes,
-    watch: tuple[Group | Watchdog, Locks | None],
+    watch: tuple[ControlGroup | Watchdog, Locks | None],
     child: int,
     code: int,
     peer: int,
@@ -269,7 +269,7 @@ def _serve(
     frames.write(sock, frames.pack({**report, "files": harvest.names, "lost": harvest.lost}, harvest.contents))
 
 
-def _report(outcome: Outcome, memory: Group | Watchdog) -> dict[str, Any]:
+def _report(outcome: PayloadEnd, memory: ControlGroup | Watchdog) -> dict[str, Any]:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "ended": outcome.ended,
@@ -294,11 +294,11 @@ def _stage(name: str, data: bytes) -> None:
 
 
 def _watch(
-    memory: Group | Watchdog, child: int, start: float, wall_s: float, host: int, locks: Locks | None
-) -> Outcome:
+    memory: ControlGroup | Watchdog, child: int, start: float, wall_s: float, host: int, locks: Locks | None
+) -> PayloadEnd:
     """Wait for the payload's end or bring it about; then end all it left behind. The ``host``, who reads its output,
     has one thing to say: that it is too much. Questions about ``locks`` are answered meanwhile."""
-    outcome, deadline = Outcome(), start + wall_s
+    outcome, deadline = PayloadEnd(), start + wall_s
     poll = select.poll()
     for fd in (os.pidfd_open(child), host):
         poll.register(fd, select.POLLIN)
@@ -341,7 +341,7 @@ def _wait(poll: select.poll, seconds: float, locks: Locks | None) -> dict[int, i
             return events
 
 
-def _reap(child: int, outcome: Outcome) -> bool:
+def _reap(child: int, outcome: PayloadEnd) -> bool:
     """Collect what has ended. True once the payload itself has."""
     for _ in range(256):
         try:

@@ -6,7 +6,7 @@ HOST = "https://raw.githubusercontent.com"
 
 
 @dataclass(frozen=True)
-class Pinned:
+class PinnedFile:
     """One file of a public repository at a commit, with the sha256 of its bytes."""
 
     repository: str
@@ -24,11 +24,11 @@ class Upstream:
     """The files of one benchmark, whose converted rows are written together as ``name``."""
 
     name: str
-    files: tuple[Pinned, ...]
+    files: tuple[PinnedFile, ...]
 
 
-def _single_file(repository: str, commit: str, path: str, sha256: str) -> tuple[Pinned, ...]:
-    return (Pinned(repository, commit, path, sha256),)
+def _single_file(repository: str, commit: str, path: str, sha256: str) -> tuple[PinnedFile, ...]:
+    return (PinnedFile(repository, commit, path, sha256),)
 
 
 _HARNESS = "ZubinGou/math-evaluation-harness", "db77bc6bb2a17c90ed2d63e88ebd8c40a82858c5"
@@ -80,7 +80,7 @@ SOURCES = {
     ),
     "bbh": Upstream(
         "bbh_logic.jsonl",
-        tuple(Pinned(*_HARD, f"bbh/{subset}.json", digest) for subset, digest in _SUBSETS.items()),
+        tuple(PinnedFile(*_HARD, f"bbh/{subset}.json", digest) for subset, digest in _SUBSETS.items()),
     ),
     "gsm8k": Upstream(
         "gsm8k_test.jsonl",
