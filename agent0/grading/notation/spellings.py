@@ -62,11 +62,9 @@ _NUMBERS = rules(
     (r"(?i)^\s*(?:gbp|pounds)\s*([\d.,]+)\s*$", r"\1 gbp"),
     (r"^\s*(?:Rs\.?|INR|₹|¥|JPY|CHF|CAD|AUD)\s*([\d.,]+)\s*$", r"\1 currency"),
     (r"(?<=:[0-5]\d)\s*o'clock", ""),
-    (r"(?i)\btwelve (noon|midnight)\b", r"12 \1"),
 )  # fmt: skip
 _FUNCTIONS = rules(
     (rf"(?i)({_FONT})?(?<![A-Za-z\\])(gcd|lcm|max|min)(?(1)\s*\}})(?=\s*[({{\\])", lambda f: rf"\{f[2].lower()} "),
-    (r"\\(max|min)\s*\\\{([^{}]*)\\\}", r"\\\1(\2)"),
     (r"(?<![A-Za-z\\])([a-z])\s*\^\s*\{\s*\(\s*([1-4])\s*\)\s*\}", lambda f: f[1] + "'" * int(f[2])),
     (r"\^\s*\{\s*('+)\s*\}", r"\1"),
     (r"\\frac\s*\{\s*d\s*\}\s*\{\s*d\s*x\s*\}\s*[\[(]?\s*([a-z])\s*\(\s*x\s*\)\s*[\])]?", r"\1'(x)"),
@@ -83,7 +81,6 @@ _FUNCTIONS = rules(
     (r"\\\||\|\|(?!\s*[A-Z])", r"\\|"),
     (r"\\\|([^|]{1,60}?)\\\|", lambda f: name(f"norm {key_of(f[1])}")),
     (r"\\(?:bar|overline)\s*\{?\s*([a-z])(?![A-Za-z])\s*\}?", lambda f: name(f"bar {f[1]}")),
-    (r"\\(?:vec|mathbf|hat)\s*\{\s*(\w)\s*\}\s*('+)", lambda f: name(f"vector {f[1]}{f[2]}")),
     (r"\\root\s*(\w)\s*\\of\s*(\w)", r"\\sqrt[\1]{\2}"),
     (r"(?:\{\s*\})?_\s*\{?\s*(\d{1,3})\s*\}?\s*P\s*_\s*\{?\s*(\d{1,2})\s*\}?", _falling),
     (r"\{\s*([^{}]{1,40}?)\s*\\choose\s*([^{}]{1,40}?)\s*\}|^\s*(\w{1,8})\s*\\choose\s*(\w{1,8})\s*$"
@@ -106,7 +103,6 @@ _LAYOUT = rules(
     (r"\\(?:equiv|cong)_\s*\{?\s*(\d{1,5})\s*\}?\s*(-?\d{1,6})", r"\\equiv \2 \\pmod{\1}"),
     (r"\^\s*\{?\s*(?:\\(?:top|intercal)|\\(?:mathsf|mathrm|text)\s*\{?\s*T\s*\}?)\s*\}?|\^\s*\{\s*T\s*\}", "^T"),
     (r"(?<![A-Za-z])(?:np\.|numpy\.)?(?:array|Matrix|matrix)\(\s*(\[.*\])\s*\)", r"\1"),
-    (r"^\s*[A-Z]\s*=\s*(?=[\[\]][^\[\]]*[\[\]]$)", ""),
     (r"(?<=[\d\w])\\[,;!:]\s*(?=;)|(?<=;)\s*\\[,;!:]", ""),
     (r"\\cr(?![A-Za-z])", r"\\\\"),
     (r"(?i)^\s*(?:yep|yeah)\W*$", "yes"),
@@ -133,8 +129,6 @@ _SETS = _alike(
      r"\\mathbb{R}\\setminus\\{0\\}"),
     (r"(?<=except )(?:for )?zero\b", "0"),
     (r"^\s*[a-z]\s*\\in\s*\\mathbb\s*\{?R\}?\s*,(?:\s|\\[ ,;])*(?=[a-z]\s*\\ne)", ""),
-    (r"(?<=\\mathbb\{R\})\s*,\s*\\[ ,;](?=\s*[a-z]\s*\\n)", ", "),
-    (r"\ball reals\b", "all real numbers"),
 )  # fmt: skip
 _TABLE: tuple[tuple[re.Pattern[str] | None, Rules], ...] = (
     (re.compile(r"\s*-?\s*(?:\\frac|\d+\s*/\s*\d+)"), _alike((r"^\s*(?:a |an? )?(\w+) in (\w+)\s*$", r"\1 over \2"))),

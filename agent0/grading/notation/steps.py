@@ -7,10 +7,9 @@ from agent0.grading.comparison.periodic import bare_residue
 from agent0.grading.comparison.systems import named_values
 from agent0.grading.comparison.words.calendar import timed
 from agent0.grading.math.cleaning import unmarked
-from agent0.grading.notation.bases import in_one_base
 from agent0.grading.notation.functions import applied
 from agent0.grading.notation.notes import without_notes
-from agent0.grading.notation.numerals import in_figures, in_ratios, one_figure
+from agent0.grading.notation.numerals import in_figures, in_one_base, in_ratios, one_figure
 from agent0.grading.notation.sets import in_sets
 from agent0.grading.notation.sides import last_side, one_side, turned_alike
 from agent0.grading.notation.spellings import respelled

@@ -10,16 +10,12 @@ _STATED = re.compile(
     r"|begin\s*\{cases\}|notin)(?![A-Za-z])|[A-Za-z}]\s*\^\s*\{?\s*(?:T(?![a-z])|\\(?:top|intercal|(?:text|mathrm|mathsf)\s*\{?\s*T))"
     r"|[A-Z]\s*\^\s*\{?\s*-\s*1\s*\}?\s*[A-Z]|[A-Z]\s*[A-Z]\s*\^\s*\{?\s*-\s*1|^\s*\w+\s*\|\s*\w+\s*$"
 )
-_SPELLINGS = rules(
-    (r"\\left(?![a-z])|\\right(?![A-Za-z])|(?<!\\)\\[,;:! ]|\\q?quad|\\hfill|[$~]", " "),
-    (r"\\(?:text|mathrm|operatorname|mbox)\s*\{\s*([^{}]*?)\s*\}", r" \1 "),
+_STATEMENT = rules(
+    (r"\\q?quad|\\hfill|~", " "),
+    (r"\\operatorname\s*\{\s*([^{}]*?)\s*\}", r" \1 "),
     (r"\\rightarrow(?![A-Za-z])", r"\\to"),
-    (r"\\(?:leq|leqslant)(?![A-Za-z])|<=", r"\\le"),
-    (r"\\(?:geq|geqslant)(?![A-Za-z])|>=", r"\\ge"),
     (r"\(?\s*\\?[pb]?mod(?![A-Za-z])\s*\{?\s*(\w+)\s*\}?\s*\)?", r"(mod \1)"),
     (r"\^\s*\{?\s*(?:\\(?:top|intercal)|\\(?:mathsf|mathrm)\s*\{?\s*T\s*\}?|\bT)\s*\}?", "^T "),
-    (r"\\(?:mid|vert)(?![A-Za-z])", "|"),
-    (r"\\triangle|\\bigtriangleup", r"\\triangle"),
     (r"(?<=&)\s*(?:if|for|when)\b|[.,;]\s*(?=\\\\|\\end|&|$)", " "),
     (r"\{\s*(\w)\s*\}", r"\1"),
 )
@@ -30,7 +26,7 @@ _builder = re.compile(r"\{.*(?:\\mid|\||:)", re.DOTALL)
 _BAR = rules((r"\\mid(?![A-Za-z])|:|\\(?:vert|colon)(?![A-Za-z])", "|"))
 _TIGHT = rules(
     (r"\\(?:text|mathrm|mbox)\s*\{([^{}]*)\}", r" \1 "),
-    (r"\\(?:left|right|big|Big)(?![A-Za-z])|\\[ ,;:!]", ""),
+    (r"\\(?:left|right|big|Big)(?![A-Za-z])|(?<!\\)\\[ ,;:!]|\$", ""),
     (r"\\([{}])", r"\1"),
     (r"^[\s.$]+|[\s.$]+$", ""),
     (r"([_^])\s*\{\s*(\w)\s*\}", r"\1\2"),
@@ -66,4 +62,4 @@ def same_statement(gold: str, answer: str) -> bool | None:
 
 def statement(text: str) -> str:
     """Return ``text`` in the one spelling that equal statements have."""
-    return re.sub(r"\s+", "", rewrite(text, _SPELLINGS)).rstrip(".")
+    return re.sub(r"\s+", "", rewrite(text, _TIGHT[:2], _STATEMENT, _BAR))
