@@ -232,6 +232,12 @@ def test_the_option_that_a_sentence_takes(sentence: str, letter: str | None) -> 
     assert choice_of(sentence) == letter
 
 
+def test_a_small_letter_is_a_variable_and_in_brackets_an_option() -> None:
+    assert grade("D", "d").correct is False
+    assert grade("D", "(d)").correct is grade("D", "A and C fail, which leaves (D).").correct is True
+    assert grade("x = 3, y = 1", r"x = 1 \text{ and } x = 3").correct is False
+
+
 def test_a_factorial_is_work_left_undone_and_an_exclamation_is_none() -> None:
     for reply in ("6!", "The answer is 6!", "So there are 6! ways."):
         assert compared("720", reply, reply=True).reason == UNDONE

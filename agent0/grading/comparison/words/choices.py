@@ -49,8 +49,9 @@ def same_choice_word(gold: str, answer: str) -> bool | None:
     match = re.fullmatch(r"([A-J])|\(([A-J])\)", without_markup(gold).strip(" ."))
     if match is None:
         return None
-    small = _small.fullmatch(_bare(answer).strip(" ."))
-    return True if (small[1].upper() if small else _taken(answer)) == (match[1] or match[2]) else None
+    bare = _bare(answer).strip(" .")
+    small, taken = _small.fullmatch(bare), _taken(answer) if len(bare) > len("(C)") else ""
+    return True if (small[1].upper() if small else taken) == (match[1] or match[2]) else None
 
 
 def _taken(text: str) -> str:
