@@ -127,8 +127,8 @@ def main() -> None:
             home.mkdir()
             checkouts.append(Checkout(path, python, str(home)))
         measure(checkouts, chosen.times)
-        found = table([one.name() for one in checkouts], [one.took for one in checkouts])
-        bases = ", ".join(f"{median(one.took['']):.3f}" for one in checkouts)
+        found = table([checkout.name() for checkout in checkouts], [checkout.took for checkout in checkouts])
+        bases = ", ".join(f"{median(checkout.took['']):.3f}" for checkout in checkouts)
     busy = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
     told = f"{found}\n`python -c 'import typer, rich'`: {bases} s of CPU. Medians of {chosen.times} calls, {busy}.\n"
     print(told)

@@ -72,7 +72,7 @@ def cpu_s(pid: int) -> float:
 def peak_mib(pid: int) -> float:
     """The most memory that a process has had."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(one.split()[1]) for one in lines if one.startswith("VmHWM")) / 1024
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
 async def ask(client: httpx2.AsyncClient, paths: list[str], begin: int, found: Found) -> None:
@@ -155,7 +155,7 @@ def addresses(address: str, own: bool) -> tuple[str, list[str]]:
         run = client.get("/v1/runs").json()["data"][0]["run"]
         attempts = client.get(f"/v1/runs/{run}/trajectories").json()["data"]
     of = [f"/runs/{run}/{page}" for page in ("iterations/1", "curriculum", "rewards")]
-    of += [f"/runs/{run}/trajectories/{one['attempt']}" for one in attempts[:3]]
+    of += [f"/runs/{run}/trajectories/{attempt['attempt']}" for attempt in attempts[:3]]
     lists = [f"/v1/runs/{run}/trajectories?limit=50", f"/v1/events?run={run}&limit=100", "/metrics"]
     return run, ["/runs", f"/runs/{run}", *of, "/models", "/compare", "/router", "/config", "/admin", *lists]
 

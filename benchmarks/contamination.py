@@ -60,11 +60,11 @@ async def measure(folder: Path, cache: Path, embedder: MiniLM | Ngram, each: int
     tracemalloc.stop()
     for name, tasks in {"own tasks": own_tasks(each), "known": [asked(text) for text in known]}.items():
         vectors, start = await embedder.embed([task.question for task in tasks]), time.perf_counter()
-        found = [one for one in await rows.overlaps(tasks, vectors, plan, embedder) if one]
+        found = [overlap for overlap in await rows.overlaps(tasks, vectors, plan, embedder) if overlap]
         spent = 1000 * (time.perf_counter() - start) / max(1, len(tasks))
         print(f"{name}: {len(found)} of {len(tasks)} refused, {spent:.1f} ms each; {found[:5]}")
     for how in ("{}", "Tell me. {} Thanks."):
-        told = [(one.benchmark, stem) for one in rows.references for stem in one.stems]
+        told = [(reference.benchmark, stem) for reference in rows.references for stem in reference.stems]
         missed = Counter(name for name, stem in told if not index.overlap(asked(how.format(stem)), [0.0], 1.0))
         print(f"repeated as {how!r}, without embeddings: missed {dict(missed)} of {len(told)}")
 

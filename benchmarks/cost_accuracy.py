@@ -28,7 +28,7 @@ class Seed:
     @property
     def whole(self) -> int:
         """What asking the cloud alone costs, in nano-dollars."""
-        return sum(one.answers[CLOUD].cost or 0 for one in self.tasks)
+        return sum(task.answers[CLOUD].cost or 0 for task in self.tasks)
 
 
 Outcome = tuple[bool, int]
@@ -68,15 +68,15 @@ def outcomes(name: str, seeds: Sequence[Seed], rules: Callable[[Seed], Rules]) -
 
 def alone(seeds: Sequence[Seed]) -> list[list[Outcome]]:
     """The cloud is asked every question, and nobody else is."""
-    return [[(is_right(one, CLOUD), one.answers[CLOUD].cost or 0) for one in seed.tasks] for seed in seeds]
+    return [[(is_right(task, CLOUD), task.answers[CLOUD].cost or 0) for task in seed.tasks] for seed in seeds]
 
 
 def oracle(seeds: Sequence[Seed]) -> list[list[Outcome]]:
     """The cloud is asked where it alone is right: no strategy that asks these two is right more often."""
     found = []
     for seed in seeds:
-        pays = [is_right(one, CLOUD) and not is_right(one, HOME) for one in seed.tasks]
-        cost = [one.answers[CLOUD].cost or 0 for one in seed.tasks]
+        pays = [is_right(task, CLOUD) and not is_right(task, HOME) for task in seed.tasks]
+        cost = [task.answers[CLOUD].cost or 0 for task in seed.tasks]
         found.append([(is_right(t, HOME) or p, p * c) for t, p, c in zip(seed.tasks, pays, cost, strict=True)])
     return found
 
@@ -84,9 +84,9 @@ def oracle(seeds: Sequence[Seed]) -> list[list[Outcome]]:
 def best_at_each_cost(seeds: Sequence[Seed]) -> list[tuple[float, float]]:
     """The most accuracy that any strategy can reach, over the share of the cloud's cost: the tasks that the cloud alone
     solves, the cheapest first. One point for each, from the local model alone to the whole cost."""
-    tasks, whole = [one for seed in seeds for one in seed.tasks], sum(seed.whole for seed in seeds)
-    gains = [one.answers[CLOUD].cost or 0 for one in tasks if is_right(one, CLOUD) and not is_right(one, HOME)]
-    right, spent = sum(is_right(one, HOME) for one in tasks), 0
+    tasks, whole = [task for seed in seeds for task in seed.tasks], sum(seed.whole for seed in seeds)
+    gains = [task.answers[CLOUD].cost or 0 for task in tasks if is_right(task, CLOUD) and not is_right(task, HOME)]
+    right, spent = sum(is_right(task, HOME) for task in tasks), 0
     points = [(0.0, right / len(tasks))]
     for cost in sorted(gains):
         right, spent = right + 1, spent + cost
@@ -104,11 +104,11 @@ class Workload:
         self.different = len(place)
         drawn = np.random.default_rng(0).multinomial(self.different, [1 / self.different] * self.different, rounds)
         self._weights = np.vstack([np.ones(self.different), drawn])
-        tasks = [one for seed in seeds for one in seed.tasks]
+        tasks = [task for seed in seeds for task in seed.tasks]
         self._count = self._sums([1.0] * len(tasks))
-        self._whole = self._sums([one.answers[CLOUD].cost or 0 for one in tasks])
-        self._home = self._sums([is_right(one, HOME) for one in tasks]) / self._count
-        self._cloud = self._sums([is_right(one, CLOUD) for one in tasks]) / self._count
+        self._whole = self._sums([task.answers[CLOUD].cost or 0 for task in tasks])
+        self._home = self._sums([is_right(task, HOME) for task in tasks]) / self._count
+        self._cloud = self._sums([is_right(task, CLOUD) for task in tasks]) / self._count
 
     def _sums(self, values: Sequence[float]) -> np.ndarray:
         """Sums over all tasks, then over those of each bootstrap sample."""

@@ -75,7 +75,7 @@ class State:
     def add(self, line: Line) -> None:
         """On disk when this returns."""
         self.lines.append(line)
-        whole = "".join(json.dumps(one) + "\n" for one in self.lines)
+        whole = "".join(json.dumps(line) + "\n" for line in self.lines)
         fresh = self.path.with_suffix(".new")
         fresh.write_text(whole)
         fresh.replace(self.path)
@@ -222,7 +222,7 @@ async def cluster(seed: int) -> Line:
         await servers.provision(home)
         found = await publish(servers, home, LEADERS, random.Random(f"{seed} cluster"))
     line = _line("cluster", found.stored, begun) | {"acknowledged": len(found.acknowledged), "missing": found.lost}
-    return line | {"twice": found.twice, "silences": [round(one, 2) for one in found.silences]}
+    return line | {"twice": found.twice, "silences": [round(silence, 2) for silence in found.silences]}
 
 
 # --- all of it --------------------------------------------------------------------------------------------------------

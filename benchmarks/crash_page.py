@@ -103,7 +103,7 @@ def _minutes(lines: Sequence[Line]) -> float:
 
 
 def _leaders(lines: Sequence[Line]) -> Line:
-    silences = [one for line in lines for one in line["silences"]]
+    silences = [silence for line in lines for silence in line["silences"]]
     totals = {name: sum(line[name] for line in lines) for name in ("acknowledged", "missing", "twice")}
     return {"silences": silences, "wait": median(silences or [0.0]), **totals}
 

@@ -238,16 +238,16 @@ def _generate(work: Work, folder: str) -> int:
 
 def most_alive(seen: Any) -> int:
     """The most bytes that were allocated and not yet freed, of those allocated under the profiler ``seen``."""
-    changes = [one for one in seen.profiler.kineto_results.events() if one.name() == "[memory]"]
+    changes = [event for event in seen.profiler.kineto_results.events() if event.name() == "[memory]"]
     changes.sort(key=lambda one: one.start_ns())
-    return max(itertools.accumulate(one.nbytes() for one in changes), default=0)
+    return max(itertools.accumulate(change.nbytes() for change in changes), default=0)
 
 
 def weights_of(model: Any) -> int:
     """Bytes of the weights of ``model``, with the scales of those in 4 bits."""
-    states = [one.quant_state for one in model.parameters() if hasattr(one, "quant_state")]
-    scales = sum(one.absmax.nbytes + (one.state2.absmax.nbytes if one.nested else 0) for one in states)
-    return sum(one.nbytes for one in model.parameters()) + scales
+    states = [parameter.quant_state for parameter in model.parameters() if hasattr(parameter, "quant_state")]
+    scales = sum(state.absmax.nbytes + (state.state2.absmax.nbytes if state.nested else 0) for state in states)
+    return sum(parameter.nbytes for parameter in model.parameters()) + scales
 
 
 def estimate(work: Work, shape: Shape) -> MemoryNeed:

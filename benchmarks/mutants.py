@@ -177,7 +177,7 @@ def try_mutants(names: Sequence[str]) -> None:
 def page(mutants: Sequence[Mutant], seed: int) -> str:
     """The result as Markdown: the answer, a table by room, what is left folded below."""
     found, first = verdicts(), verdicts(first=True)
-    tried = [one for one in mutants if one.name in found]
+    tried = [mutant for mutant in mutants if mutant.name in found]
     counted = [one for one in tried if one.key not in EQUIVALENT]
     killed = [one for one in counted if found[one.name] in KILLED]
     by_room = Counter(one.room for one in counted), Counter(one.room for one in killed)
@@ -213,7 +213,7 @@ def page(mutants: Sequence[Mutant], seed: int) -> str:
 
 def _first_try(verdicts: Sequence[str], again: int) -> list[str]:
     """What the tests did before any was added; ``again`` were tried once more since."""
-    killed, counts = sum(one in KILLED for one in verdicts), Counter(verdicts)
+    killed, counts = sum(verdict in KILLED for verdict in verdicts), Counter(verdicts)
     said = (
         f"At first try {killed} were killed (**{killed / len(verdicts):.0%}**), {counts['survived']} survived and "
         f"{counts['no test']} had no fast test."
@@ -246,19 +246,21 @@ def main() -> int:
     if not asked.again and not asked.report:
         prepare(asked.number, asked.seed)
     known = json.loads((FOLDER / "sample.json").read_text())
-    mutants = [Mutant(**one) for one in known["mutants"]]
+    mutants = [Mutant(**mutant) for mutant in known["mutants"]]
     if asked.again:
         _copy(COPIED[1:], FOLDER / "tree")
     done = {name: verdict for name, verdict in verdicts().items() if verdict in KILLED or not asked.again}
     if not asked.report:
-        try_mutants([one.name for one in mutants if one.name not in done])
+        try_mutants([mutant.name for mutant in mutants if mutant.name not in done])
     text = page(mutants, known["seed"])
     print(text)
     if asked.write:
         asked.write.parent.mkdir(parents=True, exist_ok=True)
         asked.write.write_text(text)
     found = verdicts()
-    counted = [found[one.name] in KILLED for one in mutants if one.name in found and one.key not in EQUIVALENT]
+    counted = [
+        found[mutant.name] in KILLED for mutant in mutants if mutant.name in found and mutant.key not in EQUIVALENT
+    ]
     return int(sum(counted) < BAR * len(counted))
 
 

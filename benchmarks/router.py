@@ -127,7 +127,7 @@ def questions(items: list[ItemScored], candidate: Candidate, seed: int, cloud: C
 
 def best_threshold(tasks: list[RecordedQuestion]) -> float:
     """The lowest threshold that loses no accuracy against the cloud alone on ``tasks``; 1.01 asks the cloud always."""
-    wanted = sum(is_right(one, CLOUD) for one in tasks)
+    wanted = sum(is_right(task, CLOUD) for task in tasks)
     decide, grid = strategies()["threshold"].decide, [*(n / 100 for n in range(101)), 1.01]
     return next(at for at in grid if sum(one.key == "True" for one in walk_all(decide, tasks, Rules(at))) >= wanted)
 

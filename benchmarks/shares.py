@@ -117,9 +117,9 @@ async def measure(home: Path, due: int, seconds: float) -> dict[str, Any]:
             effects = [one async for one in log.read(begin.run, ["AlarmResolved"])]
             await asyncio.sleep(0.5)
         await stop
-        done = Counter(one.event.message for one in effects)  # type: ignore[attr-defined]
+        done = Counter(effect.event.message for effect in effects)  # type: ignore[attr-defined]
         wall_s = time.monotonic() - begun_at
-        names = Counter(one.event.alarm for one in effects)  # type: ignore[attr-defined]
+        names = Counter(effect.event.alarm for effect in effects)  # type: ignore[attr-defined]
         for who in ("first", "latecomer"):
             await processes[who].end()
     await server.stop()

@@ -76,7 +76,7 @@ def look(sandbox: Bubblewrap) -> Look:
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)  # what is free but not given back is no leak
     below = descendants(os.getpid())
-    servers = [pid for one in sandbox.stats().servers for pid in (one.pid, *descendants(one.pid)[:1])]
+    servers = [pid for server in sandbox.stats().servers for pid in (server.pid, *descendants(server.pid)[:1])]
     return Look(
         processes=len(below),
         descriptors=_count("/proc/self/fd"),

@@ -82,7 +82,7 @@ def judged(how: Callable[[ResultVerified], ResultVerified]) -> dict[str, Handler
     class Judge(Handler):
         async def __call__(self, cause: Recorded, run: RunState, ports: Mapping[str, Any]) -> list[Event]:
             effects = await real(cause, run, ports)
-            return [how(one) if isinstance(one, ResultVerified) else one for one in effects]
+            return [how(effect) if isinstance(effect, ResultVerified) else effect for effect in effects]
 
     return known | {"verify_result": Judge(**real.__dict__)}
 
@@ -111,10 +111,10 @@ def empty(events: Sequence[Recorded]) -> list[Recorded]:
     """The run as if its evaluations had no item."""
     none = {"n": 0, "correct": 0, "accuracy": 0.0, "outcomes": ""}
     return [
-        one.model_copy(update={"event": one.event.model_copy(update=none)})
-        if isinstance(one.event, CheckpointEvaluated)
-        else one
-        for one in events
+        event.model_copy(update={"event": event.event.model_copy(update=none)})
+        if isinstance(event.event, CheckpointEvaluated)
+        else event
+        for event in events
     ]
 
 

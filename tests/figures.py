@@ -103,7 +103,7 @@ def verdicts() -> Iterable[Any]:
         for n, (before, after) in enumerate((one, other) for one in words for other in words)
     ]
     sides = [(None, said(20, True, "x")), (said(21, False, "x"), None), (said(22, True, "x"), said(22, True, "x"))]
-    pairs += [verdict_diff.VerdictPair(*one, "family 0") for one in sides]
+    pairs += [verdict_diff.VerdictPair(*side, "family 0") for side in sides]
     yield verdict_diff.difference(pairs)
 
 

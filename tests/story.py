@@ -180,7 +180,7 @@ class Teller(TaskTeller):
             latency_p95_s=0.3,
             items=Artifact(sha256=sha256(asked.evaluation), size=5000, media="application/jsonl"),
             outcomes=outcomes,
-            confidences="".join("70" if one == "1" else "40" for one in outcomes),
+            confidences="".join("70" if outcome == "1" else "40" for outcome in outcomes),
             checked=8,
             checkable=asked.n // 2,
             solved_at_once=accuracy,

@@ -83,7 +83,7 @@ async def test_tools_are_described_in_the_text_and_calls_put_back_into_it(server
     assert written.text == "I compute.\n" + format_call("python", {"code": "6*7"})
     [sent] = server.asked
     assert "Runs it." in sent["system"] and "tools" not in sent
-    assert [one["role"] for one in sent["messages"]] == ["user", "assistant", "user"]
+    assert [message["role"] for message in sent["messages"]] == ["user", "assistant", "user"]
     assert sent["output_config"] == {"format": {"type": "json_schema", "schema": {"type": "object"}}}
 
 

@@ -90,11 +90,11 @@ def test_it_gives_what_commands_print(folder: agent0.Folder, run: agent0.Run) ->
 
 def test_its_events_are_typed_and_in_order(run: agent0.Run) -> None:
     events = list(run.events())
-    assert [one.seq for one in events] == sorted({one.seq for one in events})
+    assert [event.seq for event in events] == sorted({event.seq for event in events})
     assert len(events) == run.row["events"] and events[0].type == "RunStarted"
-    rewards = [one.event for one in run.events("RewardAssigned")]
-    assert rewards and all(isinstance(one, RewardAssigned) for one in rewards)
-    assert [one.seq for one in run.events(after=events[5].seq)] == [one.seq for one in events[6:]]
+    rewards = [event.event for event in run.events("RewardAssigned")]
+    assert rewards and all(isinstance(reward, RewardAssigned) for reward in rewards)
+    assert [event.seq for event in run.events(after=events[5].seq)] == [event.seq for event in events[6:]]
 
 
 def test_its_trajectories_say_what_was_said(folder: agent0.Folder, run: agent0.Run) -> None:
@@ -159,7 +159,10 @@ def test_a_study_is_asked_for_as_by_its_command(folder: agent0.Folder, monkeypat
     found = folder.ablation({"base": {}, "mine": {"run.tasks": 3}}, range(2), profile="scripted", jobs=2)
     (request,) = asked
     assert not found.complete and (request.name, request.seeds, request.jobs) == ("base-mine-scripted", (0, 1), 2)
-    assert [(one.name, one.settings) for one in request.study.variants] == [("base", {}), ("mine", {"run.tasks": "3"})]
+    assert [(variant.name, variant.settings) for variant in request.study.variants] == [
+        ("base", {}),
+        ("mine", {"run.tasks": "3"}),
+    ]
     assert request.typed["run.attempts"] == "2"
     file = Path(__file__).parents[1] / "studies" / "teacher.toml"
     folder.ablation(file, only=["trained", "frozen"], settings={"run.iterations": 2})

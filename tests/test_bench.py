@@ -228,6 +228,6 @@ async def test_what_was_scored_before_a_kill_is_not_asked_again(tmp_path: Path) 
     assert sum(now.mode == "tools" for now in told) == 1 + 30 - told[0].done, "each of the rest is asked once"
     async with open_log(settings, "reader") as log:
         events = [r.event async for r in log.read("bench-killed", ["ItemScored"])]
-    keys = Counter((one.item, one.mode, one.sample) for one in events if isinstance(one, ItemScored))
+    keys = Counter((event.item, event.mode, event.sample) for event in events if isinstance(event, ItemScored))
     assert (len(keys), set(keys.values())) == (60, {1})
     assert found["results"]["adversarial"]["acc,plain"] == 1.0

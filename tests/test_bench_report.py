@@ -75,7 +75,7 @@ def db() -> Iterator[sqlite3.Connection]:
 def test_scores_are_those_of_the_items(db: sqlite3.Connection) -> None:
     found = bench_findings(db, NOWHERE, "LAST", {})
     assert (found["run"], found["status"]) == ("b1", "started")
-    scores = {(one["benchmark"], one["mode"]): one for one in found["scores"]}
+    scores = {(score["benchmark"], score["mode"]): score for score in found["scores"]}
     tools, plain = scores["gsm8k", "tools"], scores["gsm8k", "plain"]
     assert (tools["accuracy"], plain["accuracy"], plain["undecided"]) == (0.75, 9 / N, 1)
     assert (tools["lower95"], tools["upper95"]) == wilson(30, N)
@@ -89,10 +89,10 @@ def test_scores_are_those_of_the_items(db: sqlite3.Connection) -> None:
 def test_failures_are_told_by_mode(db: sqlite3.Connection) -> None:
     tools, plain = bench_findings(db, NOWHERE, "b1", {})["failures"]
     assert (tools["mode"], tools["items"], tools["wrong"]) == ("tools", N + 1, 11)
-    found = {(one["by"], one["mode"]): one["wrong"] for one in tools["modes"]}
+    found = {(mode["by"], mode["mode"]): mode["wrong"] for mode in tools["modes"]}
     assert found["tool", "no call went well"] == 5
     assert found["benchmark", "gsm8k"] == 10
-    assert {one["mode"] for one in plain["modes"] if one["by"] == "error"} == {"wrong_value", "undecided"}
+    assert {mode["mode"] for mode in plain["modes"] if mode["by"] == "error"} == {"wrong_value", "undecided"}
 
 
 def test_confidence_is_measured_where_it_was_given(db: sqlite3.Connection) -> None:
@@ -157,6 +157,6 @@ def test_report_is_a_command(tmp_path: Path) -> None:
     path = Path(said.out.rstrip().splitlines()[-1])
     text = agent0("bench", "report", "bench-1", "--out", "-", "--data", str(tmp_path), home=tmp_path).out
     assert path.read_text() == text[:-1]
-    assert {one["mode"] for one in shown["scores"]} == {"tools", "plain"}
+    assert {score["mode"] for score in shown["scores"]} == {"tools", "plain"}
     missing = agent0("bench", "report", "nowhere", home=tmp_path)
     assert (missing.code, "agent0 bench run" in missing.err) == (1, True)

@@ -116,7 +116,7 @@ def test_a_student_without_tools_has_no_target_for_them(tmp_path):
         "run.evaluation.forced_tool=false",
     )
     assert call("run", "start", *SMALL, *plain, "--detach", home=tmp_path).code == 0
-    told = [one["target"] for one in call("run", "show", "--json", home=tmp_path).json["targets"]]
+    told = [target["target"] for target in call("run", "show", "--json", home=tmp_path).json["targets"]]
     assert len(told) == 9 and "tasks solved with a tool" not in told
 
 
@@ -125,7 +125,7 @@ def test_alarms_that_stand_are_told_at_the_end(begun):
     assert "Alarms" not in call("run", "show", run, home=home).out
     append(home, run, AlarmRaised(alarm="training-student", severity="warning", message="8 of 9 steps were no numbers"))
     assert "8 of 9 steps were no numbers" in call("run", "show", run, home=home).out
-    assert [one["alarm"] for one in call("run", "show", run, "--json", home=home).json["alarms"]] == [
+    assert [alarm["alarm"] for alarm in call("run", "show", run, "--json", home=home).json["alarms"]] == [
         "training-student"
     ]
     append(home, run, AlarmResolved(alarm="training-student"))

@@ -175,7 +175,7 @@ def test_a_gate_without_a_control_accepts_what_was_verified() -> None:
 
 @pytest.mark.parametrize("name", ["permuted", "majority"])
 def test_a_control_says_the_same_of_an_attempt_whenever_it_is_asked(name: str) -> None:
-    first = [one for one in attempts() if one.iteration == 0]
+    first = [attempt for attempt in attempts() if attempt.iteration == 0]
     early, late = gated(first, name, 4), gated(attempts()[::-1], name, 4)
     assert accepted(early) == {name for name in accepted(late) if name.startswith("e0")} != accepted(first)
     assert [one.event_id for one in late] == [one.event_id for one in attempts()[::-1]], "in the order they came"

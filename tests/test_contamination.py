@@ -220,7 +220,11 @@ async def test_what_is_compared_with_is_told_whenever_it_changes(tmp_path: Path)
 @needs_rows
 def test_a_function_is_found_by_its_bare_question(tmp_path: Path) -> None:
     """Without our own words, tests, signature and examples; all rows, as they stand in the files."""
-    references = [one for one in BenchmarkRows(ROWS, tmp_path).references if one.benchmark in ("mbpp", "humaneval")]
+    references = [
+        reference
+        for reference in BenchmarkRows(ROWS, tmp_path).references
+        if reference.benchmark in ("mbpp", "humaneval")
+    ]
     index = ReferenceIndex(references, np.zeros((0, 1), dtype=np.float32), 8)
     prompts = [json.loads(line)["prompt"] for line in (ROWS / "mbpp_sanitized.jsonl").read_text().splitlines()]
     docs = [json.loads(line)["prompt"] for line in (ROWS / "humaneval.jsonl").read_text().splitlines()]

@@ -64,9 +64,9 @@ class Past:
         self, run: str, types: Sequence[str] = (), after: int = 0, until: int = 0
     ) -> AsyncIterator[Recorded]:
         assert run == "r"
-        for one in self.events:
-            if after < one.seq <= until and one.type in types:
-                yield one
+        for event in self.events:
+            if after < event.seq <= until and event.type in types:
+                yield event
 
 
 async def fresh(*events: Event, **changes: Any) -> list[Any]:

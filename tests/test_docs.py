@@ -154,7 +154,7 @@ def test_settings_exist(page: Path) -> None:
     for line in code(page):
         for key in re.findall(pattern, line):
             wanted = re.escape(key).replace("<role>", "(student|teacher)")
-            table = any(key.startswith(f"{one}.") for one in TABLES)
+            table = any(key.startswith(f"{table}.") for table in TABLES)
             assert key.endswith(".py") or table or any(re.match(rf"{wanted}($|\.)", one) for one in known), line
 
 

@@ -145,7 +145,7 @@ def test_tool_use_is_counted_in_rows() -> None:
         Trace("a", "t", True, (ran, failed, other)), Trace("b", "t", False, (failed, unread)),
         Trace("c", "t", None, (ran, ran)), Trace("d", "t", True, ()),
     ]  # fmt: skip
-    assert [used(one.calls) for one in traces] == ["python+sympy", "no call went well", "python", "no call"]
+    assert [used(trace.calls) for trace in traces] == ["python+sympy", "no call went well", "python", "no call"]
     assert tool_shares(traces) == [
         {"tool": "python", "calls": 5, "ok": 3, "success": 0.6, "attempts": 3, "share_of_attempts": 0.75},
         {"tool": "(unread)", "calls": 1, "ok": 0, "success": 0.0, "attempts": 1, "share_of_attempts": 0.25},

@@ -174,7 +174,7 @@ def test_a_variant_that_is_none_is_told_which_there_are() -> None:
     study = AblationStudy("?", (Variant("even"), Variant("plain")))
     with pytest.raises(ConfigError) as found:
         chosen_variants(study, ["odd"])
-    assert ", ".join(one.name for one in study.variants) in str(found.value.__dict__)
+    assert ", ".join(variant.name for variant in study.variants) in str(found.value.__dict__)
 
 
 def test_greedy_is_one_attempt() -> None:

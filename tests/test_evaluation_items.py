@@ -231,5 +231,5 @@ def test_a_run_that_is_watched_says_how_many_items_are_scored() -> None:
 def test_an_evaluation_with_its_items_is_one_wildcard() -> None:
     events = (asked("test"), EvaluationItemRequested(evaluation="base-test", number=3), item("base-test", 3))
     subjects = [record(event, run="r1", time=NOON).subject.split(".") for event in events]
-    assert {one[3] for one in subjects} == {"base-test"}
-    assert [one[4] for one in subjects] == ["-", "base-test-3", "base-test-3"]
+    assert {subject[3] for subject in subjects} == {"base-test"}
+    assert [subject[4] for subject in subjects] == ["-", "base-test-3", "base-test-3"]

@@ -209,8 +209,8 @@ class _Told:
         self, run: str, types: Sequence[str] = (), after: int = 0, until: int = 0
     ) -> AsyncIterator[Recorded]:
         self.asked.append((run, types, after, until))
-        for one in self.events:
-            yield one
+        for event in self.events:
+            yield event
 
 
 def at(event: Event, **more: Any) -> Recorded:

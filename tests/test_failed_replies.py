@@ -122,11 +122,11 @@ def test_failed_replies_are_quoted_before_another_model_is_named(
     replies = found["replies"]
     assert replies["evaluation"].endswith("-validation") and set(replies["kinds"]) == {kind}
     assert replies["failed"] == replies["items"] == sum(replies["kinds"].values())
-    assert [one["wrote"] for one in replies["examples"]] == [" ".join(reply.split())] * 3
+    assert [example["wrote"] for example in replies["examples"]] == [" ".join(reply.split())] * 3
     print_diagnosis(found)
     shown = capsys.readouterr().out
     counted = shown.index(f"{replies['failed']} of {replies['items']} items of {replies['evaluation']} failed: ")
-    assert not found["well"] and all(one["attempt"] in shown for one in replies["examples"])
+    assert not found["well"] and all(example["attempt"] in shown for example in replies["examples"])
     if kind in OF_SETTINGS:
         assert "run.student.model" not in found["conclusion"] + found["mend"], found
     elif "run.student.model=" in found["mend"]:
@@ -162,7 +162,7 @@ def test_a_run_that_is_slow_but_executed_is_not_called_bad(share: float) -> None
     line = found["conclusion"]
     assert found["well"] and found["mend"] == "" and line.startswith("r1: it runs, "), line
     requested, ended = (
-        {one.attempt for one in events if one.type == name} for name in ("AttemptRequested", "ResultVerified")
+        {event.attempt for event in events if event.type == name} for name in ("AttemptRequested", "ResultVerified")
     )
     assert (" attempts (since " in line) == bool(requested - ended) and "the first token of m at u, 900 s" in line
     assert "its last event was 4,000 s ago" in line

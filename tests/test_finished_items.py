@@ -153,7 +153,7 @@ def test_protocols_go_on_with_the_tasks_that_are_left(
         asyncio.run(evaluate_protocols(held, exams))
     assert len(first.asked) == 15 and len(list((held.home / FOLDER).iterdir())) == 1, "the first one is recorded"
     monkeypatch.setattr(protocol_runner, "answer_task", again := Tasks(99))
-    found = asyncio.run(evaluate_protocols(held, exams, once=True))
+    found = asyncio.run(evaluate_protocols(held, exams))
     assert sorted(again.asked) == [3, 4, 5] and not list((held.home / FOLDER).iterdir())
     other = keep(tmp_path / "other", *tell())
     alone = asyncio.run(evaluate_protocols(other, exams))

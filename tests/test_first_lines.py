@@ -140,7 +140,7 @@ def test_what_concludes_begins_with_three_lines_and_shows_tables_on_demand(home:
 def test_what_was_not_shown_is_not_claimed(home: Path) -> None:
     held = call("run", "show", "r1", "--json", home=home).json
     rows = [{**one, "iteration": 1 if one["evaluation"].endswith("final") else -1} for one in held["test"]]
-    same = [{**one, "outcomes": "10" * 15} for one in rows]
+    same = [{**row, "outcomes": "10" * 15} for row in rows]
     assert {row["word"] for row in held_out_gain(same)} == {UNSHOWN}
     assert held_out_gain(same[:-1]) == []
 

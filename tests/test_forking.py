@@ -180,7 +180,7 @@ def test_another_base_is_scored_first_and_trained_on_nothing_of_the_former(momen
     done = before.iteration + (before.phase != "tasks")
     assert asked.event.iteration == done  # type: ignore[attr-defined]
     trainings = [r.event for r in own if isinstance(r.event, checkpoints.TrainingRequested)]
-    assert trainings and min(min(one.after, one.replay_after) for one in trainings) >= own[0].seq
+    assert trainings and min(min(training.after, training.replay_after) for training in trainings) >= own[0].seq
     judged = next(r.event for r in own if isinstance(r.event, checkpoints.CheckpointPromoted))
     assert judged.against == scored.event.accuracy  # type: ignore[attr-defined]
     last = own[-1].event

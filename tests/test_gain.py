@@ -70,7 +70,7 @@ class Counter:
 
     async def train(self, job: TrainJob) -> TrainingResult:
         self.jobs.append(job)
-        learned = sum(one.trajectory.token_ids[-1] for one in job.samples) % 16
+        learned = sum(sample.trajectory.token_ids[-1] for sample in job.samples) % 16
         body = {"learned": learned, "by": dict(job.metadata)}
         made = self._artifacts.put(json.dumps(body, sort_keys=True).encode(), "application/json")
         return TrainingResult(made, {"steps": float(job.settings["steps"]), "seconds": 0.5})
@@ -110,7 +110,7 @@ def told(split: str = "level") -> tuple[list[Recorded], dict[str, Any]]:
 
 
 def of(kind: type, events: Sequence[Recorded]) -> list[Any]:
-    return [one.event for one in events if isinstance(one.event, kind)]
+    return [event.event for event in events if isinstance(event.event, kind)]
 
 
 def state_at(seq: int) -> RunState:
@@ -125,11 +125,11 @@ def test_gains_are_measured_between_the_last_verdict_and_the_rewards_that_they_a
     events, _ = told()
     kinds = (ResultVerified, GainRequested, ProbeSelected, SubsetMeasured, RewardAssigned, TrainingRequested)
     places: dict[tuple[str, int], list[int]] = {}
-    for one in events:
-        if isinstance(one.event, RewardAssigned) and (one.event.role == "student" or one.event.facts["reason"]):
+    for event in events:
+        if isinstance(event.event, RewardAssigned) and (event.event.role == "student" or event.event.facts["reason"]):
             continue
-        if isinstance(one.event, kinds):
-            places.setdefault((one.type, one.event.iteration), []).append(one.seq)
+        if isinstance(event.event, kinds):
+            places.setdefault((event.type, event.event.iteration), []).append(event.seq)
     for iteration in range(3):
         order = [places[kind.__name__, iteration] for kind in kinds]
         assert [len(found) for found in order[1:4]] == [1, 1, 3]
@@ -181,7 +181,7 @@ def test_the_probe_is_of_the_training_split_beyond_the_frontier_and_nothing_in_i
 
 def test_tasks_that_may_be_trained_on_are_not_drawn_for_the_probe() -> None:
     events, _ = told()
-    asked = next(one for one in events if isinstance(one.event, GainRequested))
+    asked = next(event for event in events if isinstance(event.event, GainRequested))
     assert isinstance(asked.event, GainRequested)
     state = state_at(asked.seq)
     first = {task.canonical for task in candidates(asked.event, state, frozenset())}
@@ -208,7 +208,7 @@ def test_short_trainings_differ_in_their_part_alone_and_leave_no_adapter() -> No
 
 async def test_a_result_that_is_in_the_log_is_not_measured_again() -> None:
     events, held = told()
-    results = [one for one in events if isinstance(one.event, SubsetMeasured)]
+    results = [event for event in events if isinstance(event.event, SubsetMeasured)]
     for place, one in enumerate(results[:3]):
         again = await handlers()["measure_gain"](
             one, state_at(one.seq), {**held, "history": None} if place == 2 else {**held, "history": _Past(events)}
@@ -224,20 +224,20 @@ class _Past:
         self._events = events
 
     async def read(self, run: str, types: Sequence[str] = (), after: int = 0, until: int = 0) -> Any:
-        for one in self._events:
-            if after < one.seq <= until and one.type in types:
-                yield one
+        for event in self._events:
+            if after < event.seq <= until and event.type in types:
+                yield event
 
 
 def test_rewards_are_recomputed_from_the_gains_in_the_log() -> None:
     events, _ = told()
     own = {one.id: one.reward for one in rescore(events) if isinstance(one, RescoredReceipt)}
-    assert own == {one.id: one.event for one in events if isinstance(one.event, RewardAssigned)}
+    assert own == {event.id: event.event for event in events if isinstance(event.event, RewardAssigned)}
 
 
 def test_a_measurement_that_is_given_up_leaves_the_gains_unknown_and_the_run_goes_on() -> None:
     events, _ = told()
-    at = next(one for one in events if isinstance(one.event, SubsetMeasured))
+    at = next(event for event in events if isinstance(event.event, SubsetMeasured))
     state: RunState | None = state_at(at.seq)
     drop = ReactionDropped(
         failure="f", cause_id=at.id, cause_type=at.type, cause_task=at.task, failed_handler="measure_gain", reason="no"
@@ -247,7 +247,7 @@ def test_a_measurement_that_is_given_up_leaves_the_gains_unknown_and_the_run_goe
     assert state and state.phase == "measuring" and not state.pending
     rewards = assigned_rewards(drop, state)
     accepted = [task for task in state.tasks.values() if task.accepted]
-    assert len(rewards) == len(accepted) and {one.facts["student_gain"] for one in rewards} == {None}
+    assert len(rewards) == len(accepted) and {reward.facts["student_gain"] for reward in rewards} == {None}
     for n, one in enumerate(rewards, 2):
         state = evolve(state, record(one, run=at.run, time=NOON).model_copy(update={"seq": at.seq + n}))
     assert state and state.phase == "training"
@@ -272,7 +272,7 @@ def test_a_run_ends_whatever_is_given_up_and_in_whichever_order(
     events = finished(play(started(config), world(), failing(name, chosen), pick=pick))
     assert events[-1].type == "RunFinished"
     sound(events)
-    measured = [one for one in events if isinstance(one.event, SubsetMeasured)]
+    measured = [event for event in events if isinstance(event.event, SubsetMeasured)]
     assert len({(one.task, one.event.number) for one in measured}) == len(measured)
     if name == "measure_gain" and chosen == (99,):
         assert len(measured) == 6 and [e.gain for e in of(SubsetMeasured, events)] == [
@@ -282,8 +282,8 @@ def test_a_run_ends_whatever_is_given_up_and_in_whichever_order(
 
 def test_a_fork_in_the_middle_of_an_iteration_keeps_what_is_done_where_it_is_measured_too() -> None:
     events, _ = told()
-    asked = next(one for one in events if isinstance(one.event, GainRequested))
-    last = max(one.seq for one in events if isinstance(one.event, RewardAssigned) and one.seq < asked.seq)
+    asked = next(event for event in events if isinstance(event.event, GainRequested))
+    last = max(event.seq for event in events if isinstance(event.event, RewardAssigned) and event.seq < asked.seq)
     state = state_at(last - 1)
     ready = {name for name, task in state.tasks.items() if task.ready}
     assert len(ready) == 13 and set(redone(state, plan())) == set(state.tasks) - ready

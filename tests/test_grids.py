@@ -333,4 +333,4 @@ def refused(held: Any) -> None:
     """Another question under the same name."""
     other = replace(ASKED, typed=SMALL | {"run.tasks": "7"})
     with pytest.raises(OperationError, match=r"left-0 of study twins has other settings.*other settings: tasks"):
-        asyncio.run(run_study(load("scripted", {**other.given, "home": str(held.home)}, {}), other))
+        asyncio.run(run_study(load("scripted", {**other.typed, "home": str(held.home)}, {}), other))

@@ -40,7 +40,7 @@ def test_work_left_undone_is_right_in_no_family() -> None:
     rows = undone(seed=3, draws=8)
     policies = ("copies the expression", "writes the answer as a sum")
     assert [(row.family, row.policy) for row in rows] == [
-        (name, one) for name in families(long=None) for one in policies
+        (name, policy) for name in families(long=None) for policy in policies
     ]
     assert [row.example for row in rows if row.not_wrong] == []
     assert all(row.honest == 1.0 and row.tried >= 8 for row in rows)

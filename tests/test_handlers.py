@@ -56,7 +56,7 @@ def test_a_handler_is_what_it_says(one: Handler) -> None:
 
 def test_every_request_is_answered_by_somebody() -> None:
     wanted = {name for name in event_types() if name.endswith("Requested")}
-    assert wanted <= {name for one in handlers().values() for name in one.events}
+    assert wanted <= {name for handler in handlers().values() for name in handler.events}
 
 
 def test_the_composition_root_knows_the_same_handlers() -> None:
@@ -65,7 +65,7 @@ def test_the_composition_root_knows_the_same_handlers() -> None:
 
 
 def test_what_must_be_in_order_is_alone() -> None:
-    alone = {one.name for one in handlers().values() if one.in_flight == 1}
+    alone = {handler.name for handler in handlers().values() if handler.in_flight == 1}
     assert alone == {"train_checkpoint", "measure_gain", "evaluate_checkpoint", "judge_checkpoint", "watch_budget"}
 
 

@@ -181,8 +181,8 @@ async def recordable(model: Model) -> None:
         assert str(error).encode()
         return
     assert json.dumps({**asdict(written), "usage": written.usage.model_dump()}, ensure_ascii=False).encode()
-    assert all(0 <= one < 2**31 for one in written.token_ids)
-    assert all(-1e30 < one <= 0 for one in written.logprobs)
+    assert all(0 <= token_id < 2**31 for token_id in written.token_ids)
+    assert all(-1e30 < logprob <= 0 for logprob in written.logprobs)
 
 
 ODD_LINES = (

@@ -108,7 +108,7 @@ def test_an_evaluation_is_named_by_its_id_a_split_a_checkpoint_or_a_benchmark(db
 
 def test_a_fork_shows_what_its_parent_had_scored_before_it() -> None:
     events = whole_run(iterations=2)
-    items = [one for one in events if isinstance(one.event, EvaluationItemScored)]
+    items = [event for event in events if isinstance(event.event, EvaluationItemScored)]
     first, *_, last = items
     begun = events[0].event.model_copy(update={"parent": "r1", "parent_seq": first.seq})
     fork = events[0].model_copy(update={"id": "fork", "run": "r2", "event": begun, "seq": len(events) + 1})
@@ -138,8 +138,8 @@ NAMES = st.text(max_size=90) | st.from_regex(r"[a-z0-9]{1,9}([/:_-][a-z0-9]{1,12
 def test_items_of_a_benchmark_have_names_of_their_own(items: list[str], benchmark: str) -> None:
     at: dict[str, Any] = {"mode": "plain", "answer": None, "correct": None, "reason": "", "end": "length"}
     tokens = [ItemScored(benchmark=benchmark, item=item, sample=n, **at) for item in items for n in (0, 12)]
-    assert all(TOKEN.fullmatch(one.attempt) and TOKEN.fullmatch(one.task) for one in tokens)
-    assert len({one.attempt for one in tokens}) == len(tokens)
+    assert all(TOKEN.fullmatch(token.attempt) and TOKEN.fullmatch(token.task) for token in tokens)
+    assert len({token.attempt for token in tokens}) == len(tokens)
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -150,8 +150,8 @@ def test_what_is_held_out_leaves_only_when_it_is_asked_for_and_never_as_training
     assert not any(line.get("attempt") in items or line.get("held_out") for line in export(db, "r1", format))
     if format == "agent0":
         lines = list(export(db, "r1", format, evaluation="test"))
-        assert lines and all(one["held_out"] and one["attempt"] in items for one in lines)
-        assert json.loads(json.dumps(lines)) == lines and all(one["transcript"] for one in lines)
+        assert lines and all(line["held_out"] and line["attempt"] in items for line in lines)
+        assert json.loads(json.dumps(lines)) == lines and all(line["transcript"] for line in lines)
     else:
         with pytest.raises(ConfigError, match="never trained on"):
             export(db, "r1", format, evaluation="test")

@@ -67,7 +67,7 @@ async def told(config: RunConfig, student: Any, teacher: Any = None) -> list[Rec
 
 
 def of(kind: type, events: list[Recorded]) -> list[Any]:
-    return [one.event for one in events if isinstance(one.event, kind)]
+    return [event.event for event in events if isinstance(event.event, kind)]
 
 
 def alarms(events: list[Recorded]) -> set[str]:

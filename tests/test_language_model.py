@@ -115,11 +115,11 @@ def likely(engine: Engine, adapter: str, written: Written) -> float:
 def test_one_step_makes_the_right_answer_likelier_and_the_others_not(
     engine: Engine, turns: list[Written], trained: bytes
 ) -> None:
-    assert len({tuple(one.ids) for one in turns}) == 4
-    before = [likely(engine, "", one) for one in turns]
+    assert len({tuple(turn.ids) for turn in turns}) == 4
+    before = [likely(engine, "", turn) for turn in turns]
     assert before[0] == pytest.approx(sum(turns[0].logprobs), abs=1e-2)
     engine.load_adapter("trained", trained)
-    after = [likely(engine, "trained", one) for one in turns]
+    after = [likely(engine, "trained", turn) for turn in turns]
     gains = [late - early for early, late in zip(before, after, strict=True)]
     assert gains[0] > 1 and gains[0] == max(gains), gains
 

@@ -43,8 +43,8 @@ async def test_a_busy_process_leaves_room_for_another(log: Log, nats_server: Ser
                 for _ in range(8):
                     await late.settle(await late.reserve((Account("run", "late"), WIDE), 1), 1)
         finally:
-            for one in callers:
-                one.cancel()
+            for caller in callers:
+                caller.cancel()
             await asyncio.gather(*callers, return_exceptions=True)
 
 

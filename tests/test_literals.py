@@ -78,7 +78,7 @@ async def judged(printed: str, answers: Sequence[str]) -> list[Verdict]:
 
 @pytest.mark.parametrize(("gold", "answers"), WRITTEN, ids=[gold for gold, _ in WRITTEN])
 async def test_a_value_may_be_written_in_many_ways(gold: str, answers: list[str]) -> None:
-    assert [one for one in answers if left_undone("", gold, one)] == []
+    assert [answer for answer in answers if left_undone("", gold, answer)] == []
     verdicts = await judged(gold, answers)
     assert [(a, v.reason) for a, v in zip(answers, verdicts, strict=True) if v.correct is not True] == []
 
@@ -127,7 +127,7 @@ def test_arithmetic_that_is_left_is_told_without_a_gold() -> None:
 
 
 async def test_subgoals_are_judged_by_the_same_rule() -> None:
-    entry = next(one for one in families(long=True).values() if one.steps)
+    entry = next(family for family in families(long=True).values() if family.steps)
     task = next(
         found
         for seed in range(99)

@@ -38,7 +38,7 @@ async def opened(name: str, *_: object) -> Remembering:
 
 
 def of(events: list[Recorded], kind: type[Any]) -> list[Any]:
-    return [one.event for one in events if isinstance(one.event, kind)]
+    return [event.event for event in events if isinstance(event.event, kind)]
 
 
 def test_another_judge_is_asked_by_batch_and_kept_for_whoever_asks_next(
@@ -57,9 +57,9 @@ def test_another_judge_is_asked_by_batch_and_kept_for_whoever_asks_next(
     told, later = events_of(settings, "exp-doubt"), events_of(settings, "exp-later")
     [submitted], [ended] = of(told, BatchSubmitted), of(told, BatchEnded)
     calls = of(told, ModelCalled)
-    batched = [one for one in calls if one.batch]
+    batched = [call for call in calls if call.batch]
     assert submitted.requests == ended.answered == len(batched) > 1 and ended.failed == 0
-    assert ended.cost == len(batched) * COST["anthropic"] == sum(one.cost for one in calls)
+    assert ended.cost == len(batched) * COST["anthropic"] == sum(call.cost for call in calls)
     spent = [one.spent for one in of(told, BudgetChanged) if one.scope == "run"]
     assert spent[-1] == ended.cost
     assert all(one.cache == "hit" and one.cost == 0 for one in of(later, ModelCalled)) and of(later, ModelCalled)

@@ -143,7 +143,7 @@ async def test_a_prompt_that_would_be_cut_is_refused_and_the_setting_named(versi
 
 async def test_a_context_that_was_dropped_on_the_way_is_no_turn(server: OllamaServer) -> None:
     server.version = "0.13.0"
-    server.spoils_stream = lambda lines: ({**one, "prompt_eval_count": 1024} for one in lines)
+    server.spoils_stream = lambda lines: ({**line, "prompt_eval_count": 1024} for line in lines)
     model = Ollama(ActorConfig(num_ctx=1000), server.url)
     with pytest.raises(OperationError, match="the beginning was dropped"):
         await model.generate(ask(max_tokens=200))

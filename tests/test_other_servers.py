@@ -103,7 +103,7 @@ async def test_no_redirection_is_followed(make: Any, status: int, monkeypatch: p
     """Neither a key nor a prompt goes where a server sends them."""
     monkeypatch.setenv("A_KEY", "k")
     servers: list[Any] = [ThreadingHTTPServer(("127.0.0.1", 0), Redirects) for _ in range(2)]
-    threads = [threading.Thread(target=one.serve_forever, kwargs={"poll_interval": 0.02}) for one in servers]
+    threads = [threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}) for server in servers]
     for one, following, thread in zip(servers, (servers[1], None), threads, strict=True):
         one.elsewhere, one.status, one.came = following, status, 0
         thread.start()

@@ -205,7 +205,7 @@ def test_fences_hold_calls_only_where_they_look_like_one() -> None:
     other = '```json\n{"name": "a"}\n```'
     open_ = '```json\n{"name": "a", "arguments": {}}'
     found = parse_turn(f"I look. {call} So: \\boxed{{7}} {open_}")
-    assert [(one.name, one.arguments) for one in found.calls] == [("a", {"x": 1}), ("a", {})]
+    assert [(call.name, call.arguments) for call in found.calls] == [("a", {"x": 1}), ("a", {})]
     assert found.answer == "7"
     assert parse_turn(other).calls == () and len(parse_turn(open_).calls) == 1
     tagged = parse_turn('```tool_call \t\n{"name": "a", "arguments": {}}\n``` Answer: 1\n\\boxed{2}')

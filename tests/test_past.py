@@ -156,11 +156,11 @@ def test_a_purged_task_is_in_no_dataset(home: Path) -> None:
     run = name_of(home)
     name, samples = next((n, samples) for n, (adapter, samples) in adapters(home, run).items() if adapter)
     told = call("model", "lineage", f"{run}/{name}", "--json", home=home).json[0]
-    task = next(one["task"] for one in told["events"] if one["type"] == "TaskAttempted")
+    task = next(event["task"] for event in told["events"] if event["type"] == "TaskAttempted")
     seen = call("task", "lineage", task, run, "--json", home=home).json
     said = call("experiment", "purge-task", task, run, "--no-evaluate", "--json", home=home)
     assert said.code == 0, said.err
-    left = {one["checkpoint"]: one["samples"] for one in said.json["checkpoints"]}
+    left = {checkpoint["checkpoint"]: checkpoint["samples"] for checkpoint in said.json["checkpoints"]}
     assert left[name] <= samples  # another success may be replayed in its place
     kept = call("model", "lineage", f"{said.json['experiment']}/{name}", "--json", home=home).json[0]
     assert task not in kept["tasks"] != told["tasks"]

@@ -50,7 +50,7 @@ def blocks(held: Settings) -> list[Path]:
 
 async def verified(held: Settings) -> list[str]:
     async with open_log(held, "reader") as log:
-        return [one.problem for one in (await verify(held, log)).differences]
+        return [difference.problem for difference in (await verify(held, log)).differences]
 
 
 def test_an_experiment_that_is_cut_off_is_missed(held: Settings) -> None:

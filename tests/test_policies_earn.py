@@ -98,7 +98,7 @@ def test_a_simulated_run_is_made_of_states_that_rewards_can_read() -> None:
             assert made.parse_errors == 2 and made.tool_calls == made.tool_ok == len(made.calls) and made.grounded
     assert {(event.iteration, event.slot) for event, _ in events if isinstance(event, TaskRejected)} == {(2, 1), (2, 3)}
     receipts = scored_receipts(RewardConfig(), teacher, student, 3, Size(1, 4, 2))
-    assert [one.role for one in receipts].count("teacher") == 4 and len(receipts) == 8
+    assert [receipt.role for receipt in receipts].count("teacher") == 4 and len(receipts) == 8
 
 
 def test_labels_are_the_verifiers_or_the_majoritys() -> None:

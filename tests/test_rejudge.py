@@ -118,7 +118,10 @@ def test_a_verdict_that_was_another_is_named(home: Path) -> None:
     asyncio.run(tell())
     said = agent0("model", "rejudge", "LAST/student-old", "--json", home=home)
     assert said.code == 1
-    found = [(one["task"], one["attempt"], one["was"], one["rejudged"]) for one in said.json["differences"]]
+    found = [
+        (difference["task"], difference["attempt"], difference["was"], difference["rejudged"])
+        for difference in said.json["differences"]
+    ]
     assert found == [(row["task"], "0", row["correct"][0], not row["correct"][0]) for row in rows[:2]]
     quiet = agent0("model", "rejudge", "LAST/student-silent", home=home)
     assert quiet.code == 0 and "not stored" in quiet.out

@@ -86,7 +86,7 @@ def test_nothing_of_a_page_is_wider_than_a_phone() -> None:
     assert re.search(r"\.wide { overflow-x: auto", CSS) and re.search(r"figure {[^}]*overflow-x: auto", CSS)
     assert "overflow-wrap: break-word" in CSS.partition("body {")[2].partition("}")[0]
     columns = re.findall(r"grid-template-columns: ([^;]+);", CSS)
-    widths = [float(rem) * 16 for one in columns for rem in re.findall(r"minmax\((?:min\()?([\d.]+)rem", one)]
+    widths = [float(rem) * 16 for column in columns for rem in re.findall(r"minmax\((?:min\()?([\d.]+)rem", column)]
     assert widths and all(width <= 350 or "100%" in CSS for width in widths)
     assert not re.search(r"(?<!max-)(?<!min-)width: (?:[4-9]\d\d|\d{4,})px", CSS)
 
@@ -140,5 +140,7 @@ def test_a_page_of_a_fork_compares_with_what_its_parent_scored() -> None:
             found, held = findings(db, NOWHERE, "f1"), overview(db, "f1")
             assert number > 2 or "Held-out test" in page(db, NOWHERE, "f1")
         assert [one["evaluation"] for one in found["test"]] == [one["evaluation"] for one in held["test"]]
-        assert [one["iteration"] for one in found["iterations"]] == [-1, 0, 1, 2], "validation, from the untrained on"
+        assert [iteration["iteration"] for iteration in found["iterations"]] == [-1, 0, 1, 2], (
+            "validation, from the untrained on"
+        )
         assert len(found["test"]) == 3 and sum(one["last_against_this"] is not None for one in found["test"]) == 2

@@ -67,7 +67,10 @@ def dropped() -> ReactionDropped:
 
 
 def facts(event: Event, run: RunState) -> list[tuple[str, str, str, Mapping[str, Any]]]:
-    return [(one.role, one.task, one.attempt, one.facts) for one in pending_rewards(event, run)]
+    return [
+        (pending_reward.role, pending_reward.task, pending_reward.attempt, pending_reward.facts)
+        for pending_reward in pending_rewards(event, run)
+    ]
 
 
 # --- what is assigned, and from which facts
@@ -93,7 +96,7 @@ def test_a_teachers_facts_are_those_of_the_attempts_that_were_made() -> None:
         attempt(2, "2", None, tool_ok=1), replace(attempt(3, "9", True), attempted=False, dropped=True),
     )  # fmt: skip
     run = run_of({"t": made}, just_settled="t")
-    assert [one[:3] for one in facts(verdict(), run)] == [("student", "t", "a0"), ("teacher", "t", "-")]
+    assert [fact[:3] for fact in facts(verdict(), run)] == [("student", "t", "a0"), ("teacher", "t", "-")]
     ((*_, found),) = facts(dropped(), run)
     assert found == {
         "accepted": True, "reason": "", "novelty": 0.5, "solve_rate": 0.5, "self_consistency": pytest.approx(2 / 3),
@@ -125,7 +128,7 @@ def test_nothing_is_assigned_twice_or_for_what_is_not_known() -> None:
     assert facts(rejected, run_of({"t": held(one, closed=True)})) == []
     assert facts(dropped(), run_of({"t": held(one, closed=True)}, just_settled="t")) == []
     assert facts(dropped(), run_of({"t": held(one)}, just_settled="")) == []
-    assert [one[0] for one in facts(verdict(), run_of({"t": held(one)}, just_settled="other"))] == ["student"]
+    assert [fact[0] for fact in facts(verdict(), run_of({"t": held(one)}, just_settled="other"))] == ["student"]
 
 
 def test_a_group_is_rewarded_in_order_once_it_is_whole() -> None:
@@ -135,11 +138,11 @@ def test_a_group_is_rewarded_in_order_once_it_is_whole() -> None:
     )
     run = run_of({"t": made}, paper)
     assert facts(verdict(), run) == []
-    told = [one[:3] for one in facts(verdict(), replace(run, just_settled="t"))]
+    told = [fact[:3] for fact in facts(verdict(), replace(run, just_settled="t"))]
     assert told == [("student", "t", "a1"), ("student", "t", "a0"), ("teacher", "t", "-")]
     own = replace(run_of({"t": made}), just_settled="t")
-    assert [one.attempt for one in pending_rewards(verdict(), own, paper)] == ["a1", "a0", "-"]
-    assert [one.rules for one in pending_rewards(verdict(), own, paper)] == [paper] * 3
+    assert [pending_reward.attempt for pending_reward in pending_rewards(verdict(), own, paper)] == ["a1", "a0", "-"]
+    assert [pending_reward.rules for pending_reward in pending_rewards(verdict(), own, paper)] == [paper] * 3
 
 
 def test_a_receipt_has_all_fields_and_says_how_it_was_scaled() -> None:

@@ -62,7 +62,7 @@ def test_a_student_of_the_paper_is_told_the_majority() -> None:
         assert part["inputs"] == {name: row["facts"][name] for name in ("agrees", "majority")}
         assert part["value"] == row["total"] == float(row["facts"]["agrees"])
     verdicts = [r.event for r in told("paper") if isinstance(r.event, ResultVerified)]
-    assert {row["attempt"] for row in held} == {one.attempt for one in verdicts}
+    assert {row["attempt"] for row in held} == {verdict.attempt for verdict in verdicts}
 
 
 def test_receipts_of_the_first_iteration_have_nothing_before_them_and_later_ones_have() -> None:

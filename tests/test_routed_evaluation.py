@@ -54,7 +54,7 @@ def knowing(server: AnthropicStandIn) -> None:
 
 
 def by_way(found: Any) -> dict[str, WayScore]:
-    return {one.way: one for one in found.standings}
+    return {standing.way: standing for standing in found.standings}
 
 
 async def test_a_strategy_is_paired_with_both_models_alone_and_asks_nothing_twice(
@@ -80,13 +80,13 @@ async def test_a_strategy_is_paired_with_both_models_alone_and_asks_nothing_twic
     assert against["cloud"].cost_share == pytest.approx(ways["routed"].cost / ways["cloud"].cost)
     async with open_log(settings) as log:
         events = [one.event async for one in log.read("r")]
-    scored = [one for one in events if isinstance(one, ItemScored)]
-    assert {type(one).__name__ for one in events} == {
+    scored = [event for event in events if isinstance(event, ItemScored)]
+    assert {type(event).__name__ for event in events} == {
         "BenchmarkStarted", "ItemScored", "ModelCalled", "CallRouted", "BudgetChanged"
     }  # fmt: skip  # no attempt of a run, so nothing to train on
     labelled = [one for one in scored if one.authors]
     assert len(labelled) == escalated and {*labelled[0].authors} == {CLOUD}
-    spent = [one.spent for one in events if isinstance(one, BudgetChanged) and one.scope == "run"]
+    spent = [event.spent for event in events if isinstance(event, BudgetChanged) and event.scope == "run"]
     assert spent[-1] == ways["routed"].cost + ways["cloud"].cost
 
 

@@ -61,14 +61,14 @@ def told() -> list[Recorded]:
 
 
 def scores(events: Sequence[Recorded], benchmark: str = "") -> list[CheckpointEvaluated]:
-    held = [one.event for one in events if isinstance(one.event, CheckpointEvaluated)]
+    held = [event.event for event in events if isinstance(event.event, CheckpointEvaluated)]
     return [one for one in held if one.split == "benchmark" and benchmark in ("", one.benchmark)]
 
 
 def state_at(events: Sequence[Recorded], seq: int) -> RunState:
     state: RunState | None = None
-    for one in events[:seq]:
-        state = evolve(state, one)
+    for event in events[:seq]:
+        state = evolve(state, event)
     assert state
     return state
 
@@ -94,13 +94,13 @@ def test_every_checkpoint_answers_the_same_drawn_rows(told: list[Recorded]) -> N
 
 def test_the_base_each_candidate_and_the_last_student_are_scored_once_each(told: list[Recorded]) -> None:
     for name in ("gsm8k", "tool_scenarios"):
-        assert [one.checkpoint for one in scores(told, name)] == ["base", "student-0", "student-1"]
+        assert [score.checkpoint for score in scores(told, name)] == ["base", "student-0", "student-1"]
     assert told[-1].type == "RunFinished"
 
 
 def test_scored_every_n_iterations_and_at_the_end() -> None:
     told = played(small(iterations=3, evaluation={**config().evaluation.model_dump(), "benchmark_every": 2}))
-    names = [one.evaluation for one in scores(told)]
+    names = [score.evaluation for score in scores(told)]
     student = state_at(told, len(told)).student.id
     assert names[:2] == ["base-benchmark-gsm8k", "student-1-benchmark-gsm8k"]
     at_the_end = [f"{student}-benchmark-gsm8k-final"] if student not in ("base", "student-1") else []
@@ -111,7 +111,7 @@ def test_fewer_rows_than_asked_are_all_asked() -> None:
     held = benchmark_suite("aime24", 100, 1, BenchmarkFolder(ROWS))
     assert len(held.items) == 30 == len(benchmark_suite("aime24", 0, 1, BenchmarkFolder(ROWS)).items)
     told = played(small(iterations=1, evaluation={**config("aime24").evaluation.model_dump(), "benchmark_items": 100}))
-    assert {one.n for one in scores(told)} == {30}
+    assert {score.n for score in scores(told)} == {30}
 
 
 def test_the_gate_judges_validation_whichever_score_comes_last(told: list[Recorded]) -> None:
@@ -120,7 +120,7 @@ def test_the_gate_judges_validation_whichever_score_comes_last(told: list[Record
         held = {e.event.checkpoint: e.event.accuracy for e in events if _validation(e)}  # type: ignore[attr-defined]
         verdicts = [e.event for e in events if e.type in ("CheckpointPromoted", "CheckpointRejected")]
         assert len(verdicts) == 2
-        assert all(one.accuracy == held[one.checkpoint] for one in verdicts)  # type: ignore[attr-defined]
+        assert all(verdict.accuracy == held[verdict.checkpoint] for verdict in verdicts)  # type: ignore[attr-defined]
 
 
 def _validation(one: Recorded) -> bool:
@@ -248,22 +248,22 @@ def test_the_run_tells_each_score_paired_and_zeros_are_zeros(told: list[Recorded
     with closing(held(told)) as db:
         found = overview(db, "r1")
         text = page(db, FileArtifacts(Path("/nonexistent")), "r1")
-    rows = [one for one in found["benchmarks"] if one["benchmark"] == "gsm8k"]
-    assert [one["checkpoint"] for one in rows] == ["base", "student-0", "student-1"]
-    assert all((one["correct"], one["n"], one["accuracy"]) == (0, N, 0.0) for one in rows), "the script knows no GSM8K"
+    rows = [benchmark for benchmark in found["benchmarks"] if benchmark["benchmark"] == "gsm8k"]
+    assert [row["checkpoint"] for row in rows] == ["base", "student-0", "student-1"]
+    assert all((row["correct"], row["n"], row["accuracy"]) == (0, N, 0.0) for row in rows), "the script knows no GSM8K"
     assert rows[0]["against_base"] is None and rows[0]["against_promoted"] is None
     for row in rows[1:]:
         assert row["against_base"]["against"] == "base"
         assert (row["against_base"]["items"], row["against_base"]["mean"]) == (N, 0.0)
         assert row["against_base"]["word"] == "no difference shown"
-    gain = next(one for one in found["targets"] if one["target"].startswith("gsm8k"))
+    gain = next(target for target in found["targets"] if target["target"].startswith("gsm8k"))
     assert (gain["value"], gain["met"], gain["measure"]) == (0.0, False, "")
     assert "Benchmarks" in text and "against the last promoted" in text
 
 
 def test_the_target_table_says_what_is_not_measured_and_how_to(told: list[Recorded]) -> None:
     with closing(held(told)) as db:
-        found = {one["target"]: one for one in overview(db, "r1")["targets"]}
+        found = {target["target"]: target for target in overview(db, "r1")["targets"]}
     assert len(found) == 10
     for row in found.values():
         assert (row["value"] is None) == (row["met"] is None) == bool(row["measure"]), row

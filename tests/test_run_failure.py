@@ -205,7 +205,12 @@ def test_every_screen_says_that_a_run_failed_and_it_can_be_resumed(home: Path, t
     again = call("run", "resume", "--json", home=home)
     assert (again.code, again.json["status"], again.json["failed"]) == (0, "finished", None)
     steps = [row["type"] for row in call("run", "story", "--json", home=home).json]
-    assert [one for one in steps if one.startswith("Run")] == ["RunStarted", "RunFailed", "RunResumed", "RunFinished"]
+    assert [step for step in steps if step.startswith("Run")] == [
+        "RunStarted",
+        "RunFailed",
+        "RunResumed",
+        "RunFinished",
+    ]
     assert call("run", "check", home=home).code == 0
 
 

@@ -53,10 +53,15 @@ def test_each_phase_scores_its_checkpoint_on_its_sets() -> None:
     known = Checkpoint("base", None, None, {"gsm8k/3/9": ValidationScore(0.5)})
     assert evaluations(state("final", promoted=(known,))) == final[:1]
     half = replace(state("baseline"), pending=frozenset({"base-test"}))
-    assert [one[0] for one in evaluations(half)] == ["base-test"]
+    assert [evaluation[0] for evaluation in evaluations(half)] == ["base-test"]
     seldom = {**PLAN, "evaluation": {**PLAN["evaluation"], "benchmark_every": 2, "forced_tool": False, "test": 0}}
-    assert [one[0] for one in evaluations(state("evaluating", seldom, candidate=candidate))] == ["student-2-validation"]
-    assert [one[0] for one in evaluations(state("baseline", seldom))] == ["base-validation", "base-benchmark-gsm8k"]
+    assert [evaluation[0] for evaluation in evaluations(state("evaluating", seldom, candidate=candidate))] == [
+        "student-2-validation"
+    ]
+    assert [evaluation[0] for evaluation in evaluations(state("baseline", seldom))] == [
+        "base-validation",
+        "base-benchmark-gsm8k",
+    ]
     assert evaluation_id(state("baseline"), "benchmark", False, "gym:a") == "base-benchmark-gym-a"
     (first, *_) = REQUESTS["evaluating"](held := state("evaluating", candidate=candidate))
     assert first == EvaluationRequested(

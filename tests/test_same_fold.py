@@ -51,7 +51,7 @@ def test_phases_change_at_the_same_events_as_with_a_look_at_every_task(seed: int
 
 def test_whichever_task_was_open_before() -> None:
     """What is remembered is where to look first, never what is found."""
-    for state in [one for one in states(brief_run()) if one.phase == "tasks"]:
+    for state in [state for state in states(brief_run()) if state.phase == "tasks"]:
         for tasks in (state.tasks, dict(reversed(state.tasks.items()))):
             for hint in ("", "t9-999", *tasks):
                 found = lifecycle._open_task(replace(state, tasks=tasks, open_task=hint))

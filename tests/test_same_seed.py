@@ -109,15 +109,15 @@ def selections() -> Iterable[Any]:
                 made.used,
                 made.over,
                 made.skipped,
-                [(one.advantage, one.clip_high, one.weight, one.over) for one in made.samples],
+                [(sample.advantage, sample.clip_high, sample.weight, sample.over) for sample in made.samples],
             ]
-            yield [one.over for one in made.samples]
+            yield [sample.over for sample in made.samples]
     for by in ("chance", "pattern"):
         for gate in ("verified", "permuted"):
             recipe = {"student": {"replay_by": by, "replay_steps": 2, "minibatch": 3, "gate": gate}}
             plan = RunConfig.model_validate({"tasks": 4, "training": recipe})
             found = select("student", ways, ways, author="me", config=plan, seed=3)
-            yield [found.used, found.skipped, [one.weight for one in found.samples]]
+            yield [found.used, found.skipped, [sample.weight for sample in found.samples]]
 
 
 def chosen() -> Iterable[Any]:

@@ -292,7 +292,7 @@ def test_no_backend_is_exit_5_with_a_fix(held: Settings, tmp_path: Path, monkeyp
     assert "every tool call is refused" in told.err
     found = sandbox(held, "check", "--json")
     assert (found.code, found.json["chosen"]) == (5, None)
-    assert all(one["why"] and one["fix"] for one in found.json["candidates"])
+    assert all(candidate["why"] and candidate["fix"] for candidate in found.json["candidates"])
 
 
 # --- allowing and denying --------------------------------------------------------------------------------------------

@@ -64,6 +64,6 @@ def test_a_seal_whose_key_is_damaged_is_reported_by_the_command(tmp_path: Path) 
     asyncio.run(store())
     said = call("events", "verify", "--json", home=held.home)
     assert (said.code, said.json["state"]) == (1, "broken"), said.err
-    found = [(one["first"], one["last"]) for one in said.json["differences"]]
+    found = [(difference["first"], difference["last"]) for difference in said.json["differences"]]
     assert found == [(1, 1), (2, 3), (2, 2)], said.json  # two segments, and the message itself
     assert "the seal over them is gone" in said.json["differences"][0]["message"]

@@ -198,7 +198,10 @@ async def reader(held: Settings) -> AsyncIterator[Log]:
 
 async def verified(held: Settings) -> list[tuple[str, int, int]]:
     async with reader(held) as log:
-        return [(one.problem, one.first, one.last) for one in (await verify(held, log)).differences]
+        return [
+            (difference.problem, difference.first, difference.last)
+            for difference in (await verify(held, log)).differences
+        ]
 
 
 async def test_segments_follow_one_another_and_are_noted_outside(held: Settings) -> None:

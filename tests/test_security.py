@@ -210,7 +210,7 @@ def test_nothing_is_unpickled_and_no_remote_code_is_trusted() -> None:
         assert not stores & {module.partition(".")[0] for module, _ in source.imports()}, path
         for room, name, node in calls(path):
             assert f"{room}.{name}" not in LOADS, f"{path}:{node.lineno} loads what may run"
-        for node in (one for one in source.nodes if isinstance(one, ast.keyword)):
+        for node in (node for node in source.nodes if isinstance(node, ast.keyword)):
             value = getattr(node.value, "value", None)
             assert node.arg != "trust_remote_code" or value is False, path
             assert node.arg not in ("shell", "allow_pickle") or value is False, path

@@ -47,7 +47,7 @@ def test_a_served_model_is_judged_by_how_far_the_untrained_one_is(
 
 def test_probes_are_questions_of_a_user() -> None:
     turns = probes()
-    assert len(turns) == 8 and [len(one) for one in turns] == [1] * 8 and {one[0].role for one in turns} == {"user"}
+    assert len(turns) == 8 and [len(turn) for turn in turns] == [1] * 8 and {turn[0].role for turn in turns} == {"user"}
     entries = {name: one for name, one in families().items() if not one.ladder}
-    assert all(any(one.parse(turn.content) for one in entries.values()) for (turn,) in turns)
+    assert all(any(entry.parse(turn.content) for entry in entries.values()) for (turn,) in turns)
     assert len(probes(100)) == 100 and [turn.content for (turn,) in probes(100)] != [turn.content for (turn,) in turns]

@@ -81,10 +81,12 @@ def test_every_strategy_ends_and_gives_an_answer_that_it_asked_for(name: str) ->
     for _ in range(200):
         options = tuple(Option(str(n), rng.choice([0, 5, None]), rng.choice([None, 0.3, 0.9])) for n in range(3))
         options = (Option("0", 0, 0.5), *options[1:])
-        answers = {one.model: Answer(one.model, rng.choice("ab"), rng.choice([None, 0.2, 0.9]), 3) for one in options}
+        answers = {
+            option.model: Answer(option.model, rng.choice("ab"), rng.choice([None, 0.2, 0.9]), 3) for option in options
+        }
         routed = walk(strategies()[name].decide, RecordedQuestion(options, answers, rng.random()), RULES)
-        assert routed.chosen in {one.model for one in routed.answers}
-        assert len({one.model for one in routed.answers}) == len(routed.answers)
+        assert routed.chosen in {answer.model for answer in routed.answers}
+        assert len({answer.model for answer in routed.answers}) == len(routed.answers)
 
 
 def test_an_allowance_is_never_exceeded() -> None:
@@ -155,7 +157,7 @@ class Writer(Vendor):
 
 def routed(log: Log, name: str, writers: tuple[Writer, ...], routing: RoutingConfig) -> StrategyGateway:
     kept = books(log)
-    links = [LocalLink(writers[0]), *(link(kept, one, name=one.name) for one in writers[1:])]
+    links = [LocalLink(writers[0]), *(link(kept, writer, name=writer.name) for writer in writers[1:])]
     plan = Plan("judge", entry_of(name), rules_of(routing), routing.right, routing.calibrators)
     return StrategyGateway(links, writers[0], plan, kept)
 
@@ -224,7 +226,7 @@ async def test_a_decision_says_what_it_knew(log: Log) -> None:
     written = await gate.generate(replace(ASKED, task="t1"))
     [event] = await decisions(log, "r1")
     assert (event.task, event.strategy, event.rules) == ("t1", "threshold", {"threshold": 0.7})
-    assert [one.model for one in event.options] == ["tiny", "openai/gpt-4o-mini"]
+    assert [option.model for option in event.options] == ["tiny", "openai/gpt-4o-mini"]
     assert event.options[0].cost == 0 and event.options[1].cost and event.options[1].right == 0.7
     first = event.answers[0]
     assert first.confidence == pytest.approx(sigmoid(-1)) and 0.3 < first.features["mean_token"] < 1
@@ -239,7 +241,7 @@ async def test_models_that_cannot_be_asked_are_passed_over_and_named(log: Log) -
     written = await routed(log, "cascade", (home, cloud, best), RoutingConfig(threshold=1)).generate(ASKED)
     [event] = await decisions(log, "r1")
     assert event.chosen == "openai/gpt-4o" and written.model == "gpt-4o"
-    assert [one.refused for one in event.options] == ["NotSentError", "TransientError", ""]
+    assert [option.refused for option in event.options] == ["NotSentError", "TransientError", ""]
     best.error = TransientError("500")
     with pytest.raises(NotSentError):
         await routed(log, "cascade", (home, cloud, best), RoutingConfig()).generate(ASKED)

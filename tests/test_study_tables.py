@@ -80,7 +80,7 @@ def recorded_run() -> list[Any]:
 def test_an_outcome_is_read_from_the_log_field_by_field() -> None:
     events = recorded_run()
     found = outcome_of("arm", 3, "student-1", 2, events)
-    scores = tuple(one.event for one in events if isinstance(one.event, CheckpointEvaluated))
+    scores = tuple(event.event for event in events if isinstance(event.event, CheckpointEvaluated))
     assert found == RunOutcome(
         "arm", 3, "run-1", "student-1", 2, scores,
         cost={

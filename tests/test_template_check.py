@@ -95,7 +95,7 @@ def test_the_forms_of_a_settings_models_are_known_by_role(
     settings = load("tiny", {f"run.student.{name}": value for name, value in named.items()}, env={})
     row = next(row for row in call_forms(settings) if row["role"] == "student")
     assert (row["form"], row["read"]) == (form, read) and note in row["note"] and bool(row["note"]) is bool(note)
-    assert sum(not one["problem"] for one in row["conversations"]) == read
+    assert sum(not conversation["problem"] for conversation in row["conversations"]) == read
     assert len(row["conversations"]) == (10 if form else 0)
 
 

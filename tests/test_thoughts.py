@@ -152,7 +152,9 @@ def test_channels_of_tools_stay_for_the_reader_of_calls() -> None:
     message = channel_messages(text)[1]
     assert (message.channel, message.recipient, message.content) == ("commentary", "functions.python", '{"code":"1"}')
     to_role = "<|start|>assistant to=functions.f<|channel|>commentary json<|message|>{}"
-    assert [(one.recipient, one.closed) for one in channel_messages(to_role)] == [("functions.f", False)]
+    assert [(channel_message.recipient, channel_message.closed) for channel_message in channel_messages(to_role)] == [
+        ("functions.f", False)
+    ]
 
 
 @pytest.mark.parametrize(

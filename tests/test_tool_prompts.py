@@ -63,7 +63,7 @@ def test_every_tools_examples_are_read_back_in_either_way(name: str) -> None:
 async def test_a_student_that_is_told_of_actions_calls_its_tool() -> None:
     model = Playback([format_action("python", {"code": "print(12+30)"}), r"\boxed{42}"])
     found = await play(model=model, config=ACTIONS)
-    assert (found.answer, [one.call.name for one in found.tool_calls]) == ("42", ["python"])
+    assert (found.answer, [tool_call.call.name for tool_call in found.tool_calls]) == ("42", ["python"])
     assert [request.turn for request in model.asked] == [0, 1]
     assert not any(request.tools for request in model.asked), "the prompt tells of them, no template has to"
 

@@ -175,8 +175,8 @@ async def test_a_defect_is_an_answer_too(
     line = b'{"tool": "python", "code": "1", "id": 1}\n'
     await serve(held(home), bench, pieces(line * 2), said.append)
     answers = [json.loads(line) for line in said]
-    assert [(one["id"], one["state"]) for one in answers] == [(1, "sandbox_error")] * 2
-    assert all("defect" in one["reason"] for one in answers)
+    assert [(answer["id"], answer["state"]) for answer in answers] == [(1, "sandbox_error")] * 2
+    assert all("defect" in answer["reason"] for answer in answers)
     assert "nobody thought of" in capfd.readouterr().err
 
 

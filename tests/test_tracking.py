@@ -92,7 +92,7 @@ def records(data: bytes) -> Iterator[bytes]:
 
 def test_a_tensorboard_file_is_as_its_format_says(tmp_path: Path) -> None:
     file = export(FOUND, "tensorboard", tmp_path)
-    first, *rest = [dict(fields(one)) for one in records(file.read_bytes())]
+    first, *rest = [dict(fields(record)) for record in records(file.read_bytes())]
     assert re.fullmatch(r"events\.out\.tfevents\.\d{10}\.agent0", file.name) and first[3] == b"brain.Event:2"
     values = [dict(fields(dict(fields(one[5]))[1])) for one in rest]
     read = {(value[1].decode(), one[2], value[2]) for one, value in zip(rest, values, strict=True)}

@@ -75,9 +75,9 @@ def test_advantages_of_a_group_cancel(trajectories: list[ScoredTrajectory]) -> N
     found = chosen(trajectories)
     groups: dict[str, list[float]] = {}
     by_id = dict(zip(found.used, found.samples, strict=True))
-    for one in trajectories:
-        if one.event_id in by_id and len(by_id) == len(found.used):
-            groups.setdefault(one.group, []).append(by_id[one.event_id].advantage)
+    for trajectory in trajectories:
+        if trajectory.event_id in by_id and len(by_id) == len(found.used):
+            groups.setdefault(trajectory.group, []).append(by_id[trajectory.event_id].advantage)
     if len({d.event_id for d in trajectories}) == len(trajectories):
         assert all(sum(values) == pytest.approx(0, abs=1e-6) for values in groups.values())
 

@@ -84,7 +84,7 @@ def test_a_pattern_is_family_level_and_how() -> None:
 
 
 def test_canaries_are_drawn_from_the_upper_half_with_a_right_and_a_wrong_answer() -> None:
-    ladders = [one for one in families().values() if one.ladder]
+    ladders = [family for family in families().values() if family.ladder]
     found = list(canaries(families().values(), 6, 12, "k"))
     assert len(found) == 24 and [one.right for one in found] == [True, False] * 12
     assert [one.family for one in found[::2]] == [ladders[n % len(ladders)].name for n in range(12)]
@@ -95,7 +95,7 @@ def test_canaries_are_drawn_from_the_upper_half_with_a_right_and_a_wrong_answer(
     turns = [n // len(ladders) % 3 for n in range(12)]  # a sign replaced, one more, one less where there are several
     assert all(by in ((0,), (1,), (-1, 0))[turn] for by, turn in zip(longer, turns, strict=True))
     assert set(longer) == {0, 1, -1}
-    unchecked = [replace(one, check=None) for one in ladders]
+    unchecked = [replace(ladder, check=None) for ladder in ladders]
     assert [one.verdicts for one in canaries(unchecked, 6, 12, "k")] == [one.verdicts for one in found]
     assert list(canaries([], 6, 12, "k")) == [] and list(canaries(ladders, 0, 2, "k")) != found[:4]
     assert [one.answer for one in canaries(ladders, 6, 12, "l")] != [one.answer for one in found]

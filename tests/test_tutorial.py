@@ -24,13 +24,16 @@ def executed(folder: Path) -> NotebookNode:
 def kinds(notebook: NotebookNode) -> list[list[str]]:
     """Of each cell with code: the kinds of what it shows (printed lines are one, however many)."""
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    return [sorted({kind for one in cell.outputs for kind in one.get("data", {one.output_type: ""})}) for cell in cells]
+    return [
+        sorted({kind for output in cell.outputs for kind in output.get("data", {output.output_type: ""})})
+        for cell in cells
+    ]
 
 
 def shown(notebook: NotebookNode) -> str:
     """Everything that is shown as HTML."""
-    outputs = [one for cell in notebook.cells if cell.cell_type == "code" for one in cell.outputs]
-    return "".join(one.get("data", {}).get("text/html", "") for one in outputs)
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    return "".join(output.get("data", {}).get("text/html", "") for output in outputs)
 
 
 # jupyter_client and ipykernel open sockets and loops of their own, and leave some to the garbage collector

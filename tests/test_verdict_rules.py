@@ -166,7 +166,7 @@ def test_rows_that_are_no_pairs_are_refused_in_full() -> None:
 
     def of(*rows: Any) -> tuple[str, str, str]:
         return told(
-            lambda: read_pairs("\n".join(one if isinstance(one, str) else json.dumps(one) for one in rows), "f")
+            lambda: read_pairs("\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows), "f")
         )
 
     assert read_pairs(f"\n{json.dumps(good)}\n", "f") == [good] and read_pairs(json.dumps(code), "f") == [code]

@@ -92,8 +92,10 @@ def test_a_refused_task_says_why_and_what_was_written(home: Path) -> None:
 def test_alarms_of_a_kind_are_one_line_with_what_shows_it(home: Path) -> None:
     run = of(home, "strict")
     found = call("run", "show", run, "--json", home=home).json
-    assert {one["alarm"] for one in found["alarms"]} >= {"no-signal-student-0", "no-signal-student-1"}
-    (kind,) = [one for one in found["alarm_kinds"] if one["alarm"] in ("known-tasks", "no-contrast")]
+    assert {alarm["alarm"] for alarm in found["alarms"]} >= {"no-signal-student-0", "no-signal-student-1"}
+    (kind,) = [
+        alarm_kind for alarm_kind in found["alarm_kinds"] if alarm_kind["alarm"] in ("known-tasks", "no-contrast")
+    ]
     shown = call("run", "show", run, home=home).out.partition("Alarms that stand\n")[2].splitlines()
     (line,) = [one for one in shown if one.startswith(kind["alarm"])]
     assert "nothing to learn from" in line

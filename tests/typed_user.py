@@ -15,7 +15,7 @@ def best(home: str) -> tuple[str, float]:
     folder = agent0.open(home, profile="scripted")
     folder.start(settings={"run.tasks": 4, "run.rewards.weights.typed-user": 0.2}, say=print)
     scores = {run.id: float(run.curve()[-1]["validation"]) for run in folder.runs()}
-    wrong: list[str] = [one.question for one in folder.run().trajectories(correct=False)]
+    wrong: list[str] = [trajectory.question for trajectory in folder.run().trajectories(correct=False)]
     kinds: set[str] = {recorded.type for recorded in folder.run().events()}
     print(len(wrong), kinds)  # noqa: T201
     return max(scores.items(), key=lambda item: item[1])

@@ -97,8 +97,10 @@ async def asks_both(client: httpx2.AsyncClient, run: str) -> None:
     for sides in parse_qs(urlsplit(begun.headers["location"]).query).values():
         await until(client, sides[0], 0, "ResultVerified")
     found = (await client.get(begun.headers["location"].replace("?", ".json?"))).json()
-    assert [one["model"] for one in found["sides"]] == [*names.values()] and found["turns"]
-    assert all(one["attempt"]["correct"] is not None and one["question"] == "What is 6 * 9?" for one in found["sides"])
+    assert [side["model"] for side in found["sides"]] == [*names.values()] and found["turns"]
+    assert all(
+        side["attempt"]["correct"] is not None and side["question"] == "What is 6 * 9?" for side in found["sides"]
+    )
     assert (await client.post("/compare", data={**form, "question": ""})).status_code == 422
 
 
@@ -149,8 +151,8 @@ async def rebuilds(client: httpx2.AsyncClient, run: str) -> None:
     async with asyncio.timeout(SOON_S), client.stream("GET", f"/v1/events?run={run}&after=0", headers=STREAM) as stream:
         while (held := (await client.get("/v1/status")).json()["rebuild"])["state"] == "under way":
             answers = await asyncio.gather(*map(client.get, paths))
-            assert [one.status_code for one in answers] == [200] * len(paths)
-            assert [one.json() for one in answers] == before
+            assert [answer.status_code for answer in answers] == [200] * len(paths)
+            assert [answer.json() for answer in answers] == before
             asked += 1
         ids = [int(line[4:]) async for line in _lines(stream, before[0]["events"]) if line.startswith("id: ")]
     assert held["state"] == "done" and held["seq"] and asked, held

@@ -145,8 +145,8 @@ def test_a_call_shows_what_it_left_in_the_work_folder(worked: TestClient) -> Non
     ]
     second = worked.get(f"{path}/files/2").text
     assert "-two" in second and "+three" in second
-    for one in links(second):
-        assert worked.get(one).status_code == 200, one
+    for link in links(second):
+        assert worked.get(link).status_code == 200, link
     shown = worked.get(f"{path}/files/2", params={"file": "sub/<b>.txt"})
     seen = Reader(shown.text)
     assert "<script>alert(1)</script>" in "".join(seen.words) and seen.tags.count("script") == 1
@@ -184,7 +184,7 @@ def test_two_attempts_stand_side_by_side(whole: TestClient) -> None:
     )
     tasks = {"left": "submission-00aa11", "right": "submission-00aa22"}
     sides = whole.get("/compare.json", params=tasks).json()["sides"]
-    assert [one["status"] for one in sides] == ["verified", whole.get("/v1/tasks/submission-00aa22").json()["status"]]
+    assert [side["status"] for side in sides] == ["verified", whole.get("/v1/tasks/submission-00aa22").json()["status"]]
     assert sides[0]["attempt"]["answer"] == "56" and sides[1]["attempt"] is None
     assert whole.get("/compare", params=tasks).status_code == 200
     for wrong in ({"left": left, "right": "r1/student-1"}, {"left": left, "right": "r2"}):

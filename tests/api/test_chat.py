@@ -128,15 +128,15 @@ def test_parts_join_up_to_the_whole(text: str, tools: Any) -> None:
     written = [generation(text), generation(text, 5)]
     at_once, sent = whole(asked, {}, written), [*parts(asked, {}, written)]
     for number, choice in enumerate(at_once["choices"]):
-        deltas = [one for part in sent for one in part["choices"] if one["index"] == number]
-        joined = "".join(one["delta"].get("content") or "" for one in deltas)
+        deltas = [chunk for part in sent for chunk in part["choices"] if chunk["index"] == number]
+        joined = "".join(delta["delta"].get("content") or "" for delta in deltas)
         assert joined == (choice["message"]["content"] or "")
-        assert [i for one in deltas for i in one.get("token_ids", ())] == choice["token_ids"]
-        assert [p for one in deltas for p in one.get("logprobs", {}).get("content", ())] == choice["logprobs"][
+        assert [i for delta in deltas for i in delta.get("token_ids", ())] == choice["token_ids"]
+        assert [p for delta in deltas for p in delta.get("logprobs", {}).get("content", ())] == choice["logprobs"][
             "content"
         ]
-        assert [one["finish_reason"] for one in deltas if one["finish_reason"]] == [choice["finish_reason"]]
-        called = [call["function"] for one in deltas for call in one["delta"].get("tool_calls", ())]
+        assert [delta["finish_reason"] for delta in deltas if delta["finish_reason"]] == [choice["finish_reason"]]
+        called = [call["function"] for delta in deltas for call in delta["delta"].get("tool_calls", ())]
         assert called == [call["function"] for call in choice["message"].get("tool_calls", ())]
         assert bool(called) == bool(tools and CALL in text)
     assert sent[-1]["usage"] == at_once["usage"] and sent[0]["prompt_token_ids"] == at_once["prompt_token_ids"] == [
@@ -154,7 +154,7 @@ def test_a_conversation_is_what_the_model_wrote_then() -> None:
         {"role": "tool", "tool_call_id": "c1", "content": "2"},
     ]
     turns = ChatRequest(model="m", messages=messages).turns()
-    assert [(one.role, one.name) for one in turns] == [
+    assert [(turn.role, turn.name) for turn in turns] == [
         ("system", ""),
         ("user", ""),
         ("assistant", ""),

@@ -96,7 +96,7 @@ async def events(
     response = await live(gate, asked, GenerateRequest(asked.turns(), Sampling(0.0, max_tokens=9), group="r1"), {})
     lines = [str(one) async for one in response.body_iterator]
     assert lines.pop() == "data: [DONE]\n\n"
-    return [json.loads(one.removeprefix("data: ")) for one in lines]
+    return [json.loads(line.removeprefix("data: ")) for line in lines]
 
 
 def said(rows: list[dict[str, Any]]) -> list[str]:

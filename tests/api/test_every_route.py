@@ -33,12 +33,12 @@ CANARY = "sk-canary-0042"
 
 def declared(routes: Any, prefix: str = "") -> Iterator[Route]:
     """(method, address) of every route, its parameters filled in."""
-    for one in routes:
-        if hasattr(one, "original_router"):
-            yield from declared(one.original_router.routes, prefix + one.include_context.prefix)
+    for route in routes:
+        if hasattr(route, "original_router"):
+            yield from declared(route.original_router.routes, prefix + route.include_context.prefix)
             continue
-        path = re.sub(r"\{(\w+)(?::\w+)?\}", lambda found: NAMES[found[1]], prefix + one.path)
-        yield from ((method, path) for method in sorted(one.methods - {"HEAD", "OPTIONS"}))
+        path = re.sub(r"\{(\w+)(?::\w+)?\}", lambda found: NAMES[found[1]], prefix + route.path)
+        yield from ((method, path) for method in sorted(route.methods - {"HEAD", "OPTIONS"}))
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +123,7 @@ def test_every_page_stands_at_every_moment(tmp_path: Path) -> None:
     """From a run's first event to its last: a page, or one that says that there is nothing yet; never a defect."""
     story = whole_run(iterations=1)
     client = seeing(stored(tmp_path, story))
-    paths = [one for one in PAGES if not re.search("r2|bench-1|exp-bold|submission|config|compact|raw", one)]
+    paths = [page for page in PAGES if not re.search("r2|bench-1|exp-bold|submission|config|compact|raw", page)]
     statuses = set()
     for at in (1, 20, 40, 55, 70, len(story)):
         for path in paths:

@@ -100,7 +100,7 @@ def test_no_text_becomes_markup(whole: TestClient, hostile: TestClient, path: st
     targets = [
         value for name, value in seen.attributes if name in ("href", "src", "action", "data-stream", "data-wait")
     ]
-    assert all(one.startswith(("/", "#", "data:,")) and not one.startswith("//") for one in targets)
+    assert all(target.startswith(("/", "#", "data:,")) and not target.startswith("//") for target in targets)
     if ("trajectories" in path and "files" not in path) or path.endswith("00aa11"):
         assert '<script>alert(1)</script><img src=x onerror="alert(2)">{{ 7 * 7 }}' in "".join(seen.words)
     json.loads(hostile.get(path.replace("?", ".json?") if "?" in path else f"{path}.json").text)
@@ -133,7 +133,7 @@ def test_scripts_and_styles_carry_the_nonce(client: TestClient) -> None:
 def test_points_and_bars_lead_to_what_they_are_of(client: TestClient) -> None:
     run = client.get("/runs/r1", headers=HTML).text
     points = re.findall(r'<a href="/runs/r1/iterations/\d" aria-label="([^"]*)', run)
-    assert [one.partition(":")[0].split(",")[0] for one in points] == [
+    assert [point.partition(":")[0].split(",")[0] for point in points] == [
         *(f"iteration {n}" for n in (0, 1, 2)),
         *(name for name in ("solve rate", "tool use", "reward") for _ in range(3)),
     ]
@@ -147,7 +147,7 @@ def test_points_and_bars_lead_to_what_they_are_of(client: TestClient) -> None:
 def test_the_past_is_said_and_kept(client: TestClient) -> None:
     then = client.get("/runs/r1?at=150", headers=HTML).text
     assert "As it was behind" in then and "data-stream" not in then
-    within = {one for one in links(then) if one.startswith(("/runs/r1/", "/models/"))}
+    within = {link for link in links(then) if link.startswith(("/runs/r1/", "/models/"))}
     assert within and all(one.endswith("at=150") and client.get(one, headers=HTML).status_code == 200 for one in within)
     assert "data-stream" in client.get("/runs/r1", headers=HTML).text
     assert client.get("/runs/r1?at=99999", headers=HTML).status_code == 404
@@ -195,7 +195,7 @@ def test_a_moment_keeps_what_else_was_asked(whole: TestClient) -> None:
     path = "/runs/r1/trajectories/t0-000-a0?view=timeline"
     then = whole.get(f"{path}&at=150").text
     assert '<input type="hidden" name="view" value="timeline">' in then
-    found = {unescape(one) for one in links(then)}
+    found = {unescape(link) for link in links(then)}
     assert path in found and len([one for one in found if re.fullmatch(re.escape(path) + r"&at=\d+", one)]) == 3
     assert [*re.findall(r'aria-current="page">(\w+)', then)] == ["Runs"]
 

@@ -32,6 +32,6 @@ def test_each_route_does_what_its_description_says(app: FastAPI, examples: int) 
 
 def test_every_route_has_a_name_and_says_what_it_does(client: TestClient) -> None:
     routes = [one for path in client.get("/openapi.json").json()["paths"].values() for one in path.values()]
-    assert all(one["description"] and one["operationId"] for one in routes)
-    names = [one["operationId"] for one in routes]
+    assert all(route["description"] and route["operationId"] for route in routes)
+    names = [route["operationId"] for route in routes]
     assert len(names) == len({*names}) and all("_" in name for name in names)

@@ -24,7 +24,7 @@ def _nothing_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_every_field_shows_what_a_run_gets_and_sending_all_changes_nothing(profile: str, tmp_path: Path) -> None:
     settings = Settings(home=tmp_path, profile="tiny")
     held = load(profile, {"home": str(tmp_path)})
-    every = {one["key"]: one["text"] for part in sections(shown(settings, profile)["settings"]) for one in part["rows"]}
+    every = {row["key"]: row["text"] for part in sections(shown(settings, profile)["settings"]) for row in part["rows"]}
     assert {*every} == {key for key in fields_of_runs() if key not in NOT_HERE}
     assert changes(settings, profile, urlencode(every).encode()) == {}
     assert load(profile, {**every, "home": str(tmp_path)}).run == held.run

@@ -100,7 +100,7 @@ async def test_a_newcomers_path(home: Path) -> None:
         lag = (await client.get("/v1/status")).json()
         assert lag["log"]["state"] == "answers" and len(lag["processes"]) == 1
         consumers = (await client.get("/v1/admin/consumers")).json()["data"]
-        assert {"attempt_task", "verify_result"} <= {one["consumer"] for one in consumers}
+        assert {"attempt_task", "verify_result"} <= {consumer["consumer"] for consumer in consumers}
         await deletes(client, run, forked.json()["run"])
 
 

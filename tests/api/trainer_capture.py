@@ -12,7 +12,7 @@ async def captured(asked: dict[str, object]) -> dict[str, object]:
     from verifiers.types import SystemMessage, UserMessage
 
     kinds = {"system": SystemMessage, "user": UserMessage}
-    messages = [kinds[one["role"]](content=one["content"]) for one in asked["messages"]]
+    messages = [kinds[message["role"]](content=message["content"]) for message in asked["messages"]]
     client = OpenAIChatCompletionsClient(AsyncOpenAI(base_url=asked["base_url"], api_key="none"))
     said = await client.get_response(messages, asked["model"], asked["sampling"])
     return said.message.tokens.model_dump(

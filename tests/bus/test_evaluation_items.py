@@ -147,7 +147,7 @@ async def test_an_evaluation_that_an_earlier_version_began_is_finished(world: Wo
     await world.until_any(2, "CheckpointEvaluated")
     await world.quiet()
     scores = [one.event for one in await world.stored("CheckpointEvaluated")]
-    assert [one.evaluation for one in scores] == ["base-validation", "base-test"]  # type: ignore[attr-defined]
+    assert [score.evaluation for score in scores] == ["base-validation", "base-test"]  # type: ignore[attr-defined]
     assert {one.task for one in await world.stored("EvaluationItemScored")} == {"base-test"}
     assert await world.stored("TaskRequested"), "the run goes on"
 

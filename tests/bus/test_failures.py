@@ -370,7 +370,9 @@ async def test_what_is_delivered_again_is_one_line_without_a_traceback(
     await world.put(raised("b"))
     await world.until(2)
     lines = [
-        one for one in caplog.records if one.name == "agent0.infra.bus.dispatch" and one.levelno >= logging.WARNING
+        record
+        for record in caplog.records
+        if record.name == "agent0.infra.bus.dispatch" and record.levelno >= logging.WARNING
     ]
-    assert [one.getMessage().partition(": ")[2] for one in lines] == ["The view of r1 was dropped.", "a defect"]
-    assert all("will be tried again" in one.getMessage() and not one.exc_info for one in lines)
+    assert [line.getMessage().partition(": ")[2] for line in lines] == ["The view of r1 was dropped.", "a defect"]
+    assert all("will be tried again" in line.getMessage() and not line.exc_info for line in lines)

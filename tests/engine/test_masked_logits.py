@@ -22,9 +22,9 @@ def model(folder: Path) -> Any:
     torch.manual_seed(3)
     found: Any = with_lora(load(str(folder), "cpu", "")[0], 4, 8).double()
     with torch.no_grad():
-        for one in found.parameters():
-            if one.requires_grad:
-                one.add_(torch.randn_like(one) * 0.05)
+        for parameter in found.parameters():
+            if parameter.requires_grad:
+                parameter.add_(torch.randn_like(parameter) * 0.05)
     return found.train()
 
 
@@ -42,7 +42,10 @@ MASKS = ((0, 0, 1, 1, 1, 0, 0, 1), (0, 1, 0, 0, 0, 0, 0, 0), (0, 0, 0, 0, 0, 0, 
 def test_loss_and_gradient_are_those_of_all_logits(model: Any, tokens: int, monkeypatch: pytest.MonkeyPatch) -> None:
     base = model.get_base_model()
     monkeypatch.setattr(memory_need, "LOGITS", tokens * base.config.vocab_size)
-    seen, own = batch(base.config.vocab_size, *MASKS), [one for one in model.parameters() if one.requires_grad]
+    seen, own = (
+        batch(base.config.vocab_size, *MASKS),
+        [parameter for parameter in model.parameters() if parameter.requires_grad],
+    )
     parted = forward.body_and_head(base)
     assert parted is not None
     few = forward.masked_logprobs(*parted, nullcontext, seen, 0.7)

@@ -85,7 +85,7 @@ def _step(folder: Path, recipe: Recipe) -> tuple[Step, Any, list[torch.nn.Parame
     base, tokenizer = load(str(folder), "cpu", "")
     torch.manual_seed(3)
     model: Any = with_lora(base, 4, 8).double()
-    own = [one for one in model.parameters() if one.requires_grad]
+    own = [parameter for parameter in model.parameters() if parameter.requires_grad]
     with torch.no_grad():
         for one in own:
             one.add_(torch.randn_like(one) * 0.05)
@@ -254,8 +254,8 @@ def test_the_estimate_is_near_what_is_kept(tmp_path: Path, counted: list[int]) -
     ids = torch.randint(0, 512, (4, 48))
     token_logprobs(model(input_ids=ids, use_cache=False).logits, ids).sum()
     shape = shape_of(tmp_path)
-    frozen = sum(one.numel() for one in model.parameters() if not one.requires_grad)
-    trained = sum(one.numel() for one in model.parameters() if one.requires_grad)
+    frozen = sum(parameter.numel() for parameter in model.parameters() if not parameter.requires_grad)
+    trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     assert (shape.weights, 4 * shape.ways, shape.layers, shape.vocabulary) == (frozen, trained, 3, 512)
     found = need(shape, rank=4, rows=4, tokens=48, learned=48, precision="fp32", quantized=False, checkpointing=False)
     assert found.weights == 4 * frozen and found.adapter == found.optimizer == 8 * trained
@@ -279,7 +279,7 @@ def test_a_layer_that_is_computed_again_is_in_the_estimate(
     model, _ = trainer._loaded = load(str(tmp_path), "cpu", "")
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
         trainer.train(job, b"")
-    measured = most_alive(seen) + sum(one.nbytes for one in model.parameters())
+    measured = most_alive(seen) + sum(parameter.nbytes for parameter in model.parameters())
     told = memory_need_of(tmp_path, job, Recipe.of(job), "cpu", "", "fp32")
     assert sum(vars(told).values()) == pytest.approx(measured, rel=0.1)
 

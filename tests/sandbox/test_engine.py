@@ -150,7 +150,7 @@ async def test_no_bubblewrap_no_sandbox(monkeypatch: pytest.MonkeyPatch, tmp_pat
     with pytest.raises(SandboxUnavailableError, match="apt-get install bubblewrap"):
         await open_bubblewrap()
     (found,) = await survey(ONLY)
-    assert [(one.name, one.ok) for one in found.probes] == [("starts", False)]
+    assert [(probe.name, probe.ok) for probe in found.probes] == [("starts", False)]
     assert (found.chosen, "not on the PATH" in found.why, "apt-get" in found.fix) == (False, True, True)
 
 
@@ -259,16 +259,16 @@ async def test_the_filter_is_the_right_way_round() -> None:
 
 async def test_every_lock_is_asked_about_or_fails() -> None:
     locks = [(73, 3, 2), *((72, 3, command) for command in (5, 6, 7, 36, 37, 38))]
-    assert {_filter(*one) for one in locks} == {ASK}
-    assert {_filter(*one, asks=False) for one in locks} == {0x50000 | errno.ENOLCK}
+    assert {_filter(*lock) for lock in locks} == {ASK}
+    assert {_filter(*lock, asks=False) for lock in locks} == {0x50000 | errno.ENOLCK}
     assert all(_filter(72, 3, command) >> 16 == 5 for command in (1024, 1025, 1026, 1033, 1035, 1036)), "leases, hints"
     assert {_filter(72, 3, command) for command in (0, 1, 2, 3, 4, 1030)} == {ALLOW}
 
 
 async def test_waits_on_words_that_processes_may_share_are_asked_about_or_over_at_once() -> None:
     waits = [(202, 0, operation) for operation in (0, 9, 0x109)]
-    assert {_filter(*one) for one in waits} == {ASK}
-    assert {_filter(*one, asks=False) for one in waits} == {0x50000 | errno.EAGAIN}
+    assert {_filter(*wait) for wait in waits} == {ASK}
+    assert {_filter(*wait, asks=False) for wait in waits} == {0x50000 | errno.EAGAIN}
     assert {_filter(202, 0, operation) for operation in (1, 10, 128, 129, 137, 137 | 256, 134)} == {ALLOW}, "wakes, own"
     assert {_filter(202, 0, operation) for operation in (2, 6, 8, 11, 13, 256)} == {0x50000 | errno.ENOSYS}
 

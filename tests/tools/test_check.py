@@ -74,12 +74,12 @@ async def test_a_student_that_fails_first_tries_again_and_then_gives_what_was_ri
     words = prompt("compact", task.domain, "student")
     conditions = given(Scripted(MemoryArtifacts()))
     attempts = [await solve(task, words, replace(conditions, seed=n)) for n in range(30)]
-    told = [[called.result.output for called in one.tool_calls] for one in attempts]
+    told = [[called.result.output for called in attempt.tool_calls] for attempt in attempts]
     again = [one for one, outputs in zip(attempts, told, strict=True) if len(outputs) > 1 and outputs[-1] == "right"]
     assert again, "some fail first and then succeed"
     check = families()[family].check
     assert check and all(one.answer and check(task.params, one.answer) == "" for one in again)
-    assert all(one.tool_ok == 0 and not one.grounded for one in attempts), "to try an answer is no work"
+    assert all(attempt.tool_ok == 0 and not attempt.grounded for attempt in attempts), "to try an answer is no work"
 
 
 class Stubborn:

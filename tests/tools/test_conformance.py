@@ -168,7 +168,7 @@ WITHOUT = [(entry, kind, name) for entry in tools().values() for kind, name in e
 async def test_what_a_policy_denies_is_refused_by_its_name(entry: Tool, kind: PolicyKind, name: str) -> None:
     """Before anything runs: the sandbox would raise. Allowed again, it is tried."""
     names = getattr(PolicyConfig(), FIELDS[kind]) if name == "*" else (name,)
-    denied = [PolicyChanged(profile="", kind=kind, name=one, allowed=False) for one in names]
+    denied = [PolicyChanged(profile="", kind=kind, name=name, allowed=False) for name in names]
     policy = resolve(PolicyConfig(), denied, "")
     work = Workspace(Refusing("away."), tuple(tools()), policy, files=FILES)
     result = await made(work, entry.name, {**entry.examples[0].arguments, **here(entry)})
@@ -176,7 +176,7 @@ async def test_what_a_policy_denies_is_refused_by_its_name(entry: Tool, kind: Po
     assert "the policy (run.policy." in result.reason and f"agent0 sandbox allow {kind} " in result.reason
     assert name == "*" or name in result.reason
     assert ToolState.REFUSED in entry.states and work.files == FILES
-    given_back = [PolicyChanged(profile="", kind=kind, name=one, allowed=True) for one in names]
+    given_back = [PolicyChanged(profile="", kind=kind, name=name, allowed=True) for name in names]
     again = resolve(policy, given_back, "")
     assert entry.denial(again) == "" and again.withheld == ()
 
