@@ -14,7 +14,7 @@ from agent0.report.diagnosis.findings import why_lines
 from agent0.rewards import receipt
 from agent0.run.diagnosis import diagnose
 from agent0.run.diagnosis.case import Case, Held, Retry, Setting, Training, Wait
-from agent0.run.diagnosis.causes.failing import faulty_file
+from agent0.run.diagnosis.causes.environment import faulty_file
 from agent0.settings import RunConfig
 from agent0.tasks.families import families
 from agent0.verification.verifiers import verifiers

@@ -1,8 +1,8 @@
 """Why a run went badly: the first bad step, its cause by what shows it, and the command that mends it.
 
-Pure: a ``Case`` holds what the tables say of a run, each file of ``causes`` is a function from a case to a ``Cause``.
+Pure: a ``Case`` holds what the tables say of a run, each function of ``causes`` goes from a case to a ``Cause``.
 
-To add a cause, copy a file of ``causes`` and give it a rank.
+To add a cause, write a function in the file of ``causes`` where it belongs, and give it a rank.
 """
 
 from collections.abc import Callable, Sequence

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from agent0.run.diagnosis.case import Iteration, Observation
-from agent0.run.diagnosis.causes.disk import FULL
+from agent0.run.diagnosis.causes.environment import FULL
 
 MOST = 0.5
 """Share of an iteration's tasks."""

@@ -1,1 +1,1 @@
-"""Causes why runs go badly, one file each."""
+"""Causes why runs go badly, a file for each place where they lie."""

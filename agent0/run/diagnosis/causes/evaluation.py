@@ -1,12 +1,13 @@
-"""Held-out tasks that measure nothing: none at all, all solved by the base, or none solved by any checkpoint."""
+"""What is wrong with scores and verdicts: sets that measure nothing, no proven gain, a verifier that cannot decide."""
 
 from dataclasses import replace
 from typing import Any
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import NEVER, Case, Cause, Held, Observation, blamed, of
-from agent0.run.diagnosis.causes.few_items import FEW
+from agent0.run.diagnosis.case import NEVER, Case, Cause, Held, Iteration, Observation, Setting, blamed, of, short
+from agent0.run.diagnosis.sizes import far_off, size_words, smaller
 from agent0.settings.evaluation import EvaluationConfig
+from agent0.stats.paired_tests import mcnemar
 
 SOLVED = 0.95
 KEYS = ("run.evaluation.levels", "run.evaluation.validation", "run.evaluation.seed", "run.evaluation.long",
@@ -69,3 +70,232 @@ def _other(case: Case, score: Held) -> dict[str, Any]:
     levels = case.config.curriculum.levels
     level = max(levels) + (len(levels) == 1) if (score.accuracy or 0.0) >= SOLVED else min(levels)
     return {"run.evaluation.levels": [level], "run.curriculum.levels": [level]}
+
+
+KEY = "run.evaluation.validation"
+FEW = 8
+"""Items. Where every one of five differs in one direction, a sign test has p 0.06; of eight hardly that many differ."""
+
+
+@cause(59)
+def few_items(case: Case) -> Cause | None:
+    """Report a validation of fewer than ``FEW`` items after which no checkpoint is better than the base."""
+    scores = list(case.validations())
+    trained = [t for t in case.trainings if t.role == "student" and t.samples and t.status != "requested"]
+    if len(scores) < 2 or not trained or not 0 < scores[0].n < FEW:
+        return None
+    refused = all(t.status == "rejected" for t in trained)
+    if not refused and not _no_better(scores[0], scores[-1]):
+        return None
+    settings = tuple(setting for setting in case.changed(KEY) if (setting.other or 0) > scores[0].n)
+    items = "1 item" if scores[0].n == 1 else f"{scores[0].n} items"
+    conclusion = f"the validation set is too small: {items} cannot tell one checkpoint from another "
+    conclusion += f"({blamed(case, settings, KEY)})"
+    evidence = tuple(
+        Observation(f"{score.accuracy or 0.0:.3f} of {score.n}", checkpoint=score.checkpoint, event=score.event)
+        for score in scores[:3]
+    )
+    usual = None if settings else {KEY: EvaluationConfig.model_fields["validation"].default}
+    mend = case.again(settings, values=usual)
+    return Cause(
+        "few_items",
+        trained[0].iteration,
+        conclusion,
+        evidence,
+        mend,
+        "",
+        False,
+        settings,
+        scores[1].checkpoint,
+        scores[1].event,
+    )
+
+
+def _no_better(first: Held, last: Held) -> bool:
+    return (last.accuracy or 0.0) <= (first.accuracy or 0.0)
+
+
+LEVEL = 0.05
+"""Of an exact test on the validation tasks that changed (``mcnemar``): from it on a student is not called worse."""
+UNLEARNT = "nothing was learned: "
+WORSE = "the student is no better than at first: "
+"""It lost validation tasks, though too few to say that it got worse."""
+FLAT = (UNLEARNT, WORSE)
+UNPROVEN = "no loss is proven"
+"""In the gate's reason: the checkpoint scores lower by no more than chance explains."""
+LR = "run.training.student.lr"
+NAMED = 3
+"""Settings of a recipe that are named, at most."""
+FEWER = 2
+"""Times as many iterations, tasks or attempts in the profile: that the run is small is told of."""
+GATE = ("run.evaluation.gate", "run.evaluation.margin", "run.evaluation.calibration", "run.evaluation.benchmark_gate",
+        LR, "run.training.student.")  # fmt: skip
+DECLINE_KEYS = ("run.training.student.lr", "run.training.student.", "run.training.", "run.rewards.",
+        "run.student.", "run.curriculum.", "run.teacher.", "run.verification.")  # fmt: skip
+
+
+@cause(85)
+def decline(case: Case) -> Cause | None:
+    """Report that the gate refused every checkpoint, or that the last one is below the base, or no better than it."""
+    training = [t for t in case.trainings if t.role == "student" and t.status != "requested"]
+    refused = [t for t in training if t.status == "rejected"]
+    scores = list(case.validations())
+    if len(refused) > 1 and len(refused) == len([t for t in training if t.samples]):
+        conclusion = f"no checkpoint was promoted: {refused[0].reason.partition(';')[0]}"
+        evidence = tuple(
+            Observation(training.reason, checkpoint=training.checkpoint, event=training.requested)
+            for training in refused[:3]
+        )
+        return _decline_cause(case, refused[0].iteration, conclusion, evidence, GATE)
+    if case.status != "finished" or len(scores) < 2 or scores[0].accuracy is None or scores[-1].accuracy is None:
+        return None
+    if conclusion := _worse(scores[0], scores[-1]):
+        evidence = (Observation(conclusion, checkpoint=scores[-1].checkpoint, event=scores[-1].event),)
+        return _decline_cause(case, scores[-1].iteration, conclusion, evidence, DECLINE_KEYS)
+    return None
+
+
+def _worse(first: Held, last: Held) -> str:
+    pairs = list(zip(first.outcomes, last.outcomes, strict=False))
+    lost, gained = pairs.count(("1", "0")), pairs.count(("0", "1"))
+    scores = f"validation {first.accuracy:.3f} first, {last.accuracy:.3f} last"
+    if lost > gained and mcnemar(gained, lost) < LEVEL:
+        return f"the student got worse: {scores}, {lost} tasks lost and {gained} gained"
+    before, after = first.accuracy or 0.0, last.accuracy or 0.0
+    if after > before:
+        return ""
+    return f"{UNLEARNT if after == before else WORSE}{scores}"
+
+
+def _decline_cause(
+    case: Case, iteration: int, conclusion: str, evidence: tuple[Observation, ...], keys: tuple[str, ...]
+) -> Cause:
+    settings, few = case.changed(*keys), smaller(case)
+    if settings and not any(FEWER * setting.value <= setting.other for setting in few):
+        few = ()
+    if conclusion.startswith(FLAT) and (far := tuple(setting for setting in settings if _recipe(setting))):
+        settings, few = far, ()
+        conclusion = f"{_recipe_words(far)}: {conclusion.partition(': ')[2]}"
+        conclusion += f" (in {far[0].source} {' and '.join(short(setting.other) for setting in far[:NAMED])})"
+    elif settings:
+        conclusion = f"{conclusion} ({'; '.join(map(str, settings[:2]))})"
+    conclusion += f"; the run is smaller than its profile ({size_words(few)})" if few else ""
+    mend = case.again(settings or few, values=None if settings or few else _decline_other(case, conclusion))
+    step = (evidence[0].checkpoint, evidence[0].event) if evidence else ("", 0)
+    return Cause("decline", iteration, conclusion, evidence, mend, "", False, settings, *step)
+
+
+def _recipe(setting: Setting) -> bool:
+    return setting.key.startswith("run.training.student.") and far_off(setting)
+
+
+def _recipe_words(far: tuple[Setting, ...]) -> str:
+    named = " and ".join(f"{setting.key} of {short(setting.value)}" for setting in far[:NAMED])
+    return f"{named} {'trains' if len(far) == 1 else 'train'} nothing"
+
+
+def _decline_other(case: Case, conclusion: str) -> dict[str, Any]:
+    """A setting to try another value of, where none differs: smaller steps; more tasks where nothing was learned or no
+    loss is proven."""
+    if conclusion.startswith(FLAT) or UNPROVEN in conclusion:
+        return {"run.tasks": 2 * case.config.tasks}
+    return {LR: case.value(LR) / 10}
+
+
+UNDECIDED = 0.5
+MISJUDGED = 0.2
+"""Share of answers called wrong that are, to the letter, what was expected."""
+ENOUGH = 8
+"""Verdicts of a plugin's verifier, none of which is right."""
+LEAK, LOSS = 0.03, 0.1
+"""Of known answers: wrong ones accepted, right ones refused."""
+DECLARED = ("run.rewards.", "run.curriculum.families", "run.student.tools", "run.verification.")
+"""Settings that may name what a plugin declares."""
+VERIFIER_KEYS = ("run.verification.", "run.curriculum.families")
+
+
+@cause(55)
+def verifier(case: Case) -> Cause | None:
+    """Report the first iteration, or the first evaluation, whose verdicts say little."""
+    for iteration in case.iterations:
+        if fault := _fault(iteration):
+            conclusion, example = fault
+            conclusion += _whose(case, iteration)
+            evidence = iteration.observations_of(example)
+            return _verifier_cause(case, iteration.number, conclusion, evidence, plugin=bool(iteration.foreign))
+    if (never := _never(case)) is not None:
+        return never
+    evaluation: Held | None = next((h for h in case.scores if h.n and h.undecided >= UNDECIDED * h.n), None)
+    if evaluation is None:
+        return None
+    share = of(evaluation.undecided, evaluation.n)
+    conclusion = f"the verifier cannot decide: {share} items of {evaluation.evaluation} are undecided"
+    return _verifier_cause(case, evaluation.iteration, conclusion, ())
+
+
+def _never(case: Case) -> Cause | None:
+    """A verifier of a plugin that called nothing right in the whole run."""
+    for first in case.iterations:
+        for name in first.foreign:
+            counts = [iteration.foreign.get(name, (0, 0)) for iteration in case.iterations]
+            wrong = sum(no for _, no in counts)
+            if wrong >= ENOUGH and not any(yes for yes, _ in counts):
+                conclusion = f"the verifier calls every answer wrong, {wrong:,} of {wrong:,}{_whose(case, first)}"
+                evidence = first.observations_of("wrong")
+                return _verifier_cause(case, first.number, conclusion, evidence, plugin=True)
+    return None
+
+
+def _without(case: Case) -> tuple[str, str]:
+    """The command that runs it again without its plugins, where no setting names what they declare; else as they are
+    then."""
+    files = " and ".join(f"{name}.py" for name in case.config.plugins)
+    if not files or case.changed(*DECLARED):
+        return case.again(), f"Correct {files or 'the plugin'} first: a fork takes the file as it is then."
+    plain = f"agent0 run fork {case.run} --at {case.started} --set 'run.plugins={{}}'"
+    return plain, f"That is without {files}. To keep it, correct it, then: {case.again()}"
+
+
+def _whose(case: Case, iteration: Iteration) -> str:
+    """Which verifiers are not of Agent0 itself, and the files that may hold them."""
+    if not iteration.foreign:
+        return ""
+    files = " or ".join(f"{name}.py" for name in case.config.plugins) or "an installed one"
+    return f" (verifier {', '.join(sorted(iteration.foreign))} of plugin {files})"
+
+
+def _fault(iteration: Iteration) -> tuple[str, str] | None:
+    judged, measures = iteration.decided + iteration.undecided, iteration.measures
+    if iteration.undecided and iteration.undecided >= UNDECIDED * judged:
+        return f"the verifier cannot decide: {of(iteration.undecided, judged)} verdicts are undecided", "undecided"
+    if iteration.overrated and iteration.overrated >= LEAK * iteration.right:
+        share = of(iteration.overrated, iteration.right)
+        conclusion = f"the verifier is too lenient: {share} answers that it calls right are wrong"
+        return f"{conclusion} by what their tasks' families compute", "overrated"
+    if iteration.misjudged and iteration.misjudged >= MISJUDGED * iteration.wrong:
+        share = of(iteration.misjudged, iteration.wrong)
+        conclusion = f"the verifier is broken: {share} answers that it calls wrong are what it expects"
+        conclusion = conclusion.replace("what it expects", "right") if iteration.foreign else conclusion
+        return conclusion, "misjudged"
+    if faults := measures.get("verifier_faults", 0.0):
+        return f"the verifier is broken: it misjudges {faults:.0%} of the answers that are known", "wrong"
+    if (leaked := measures.get("gate_wrong", 0.0)) >= LEAK:
+        return f"the gate accepts {leaked:.0%} of answers that are known to be wrong for training", "wrong"
+    if (kept := measures.get("gate_right", 1.0)) <= 1 - LOSS:
+        return f"the gate refuses {1 - kept:.0%} of answers that are known to be right", "wrong"
+    return None
+
+
+def _verifier_cause(
+    case: Case, iteration: int, conclusion: str, evidence: tuple[Observation, ...], *, plugin: bool = False
+) -> Cause:
+    if plugin:
+        mend, advice = _without(case)
+        return Cause("verifier", iteration, conclusion, evidence, mend, advice, explained=True)
+    keys = (*VERIFIER_KEYS, "run.training.student.gate")
+    settings = case.changed(*keys)
+    if settings:
+        conclusion = f"{conclusion} ({'; '.join(map(str, settings[:2]))})"
+    mend = case.again(settings) if settings else f"agent0 experiment reverify {case.run}"
+    advice = "" if settings else "Judge single answers: agent0 verify; reverify judges the whole run again."
+    return Cause("verifier", iteration, conclusion, evidence, mend, advice, settings=settings)
