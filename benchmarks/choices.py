@@ -14,7 +14,7 @@ from typing import cast
 
 from agent0.events.values import Turn
 from agent0.infra.models.llama_cpp import LlamaCpp
-from agent0.infra.models.tiny import BASE
+from agent0.infra.models.transformers import BASE
 from agent0.ports.models import GenerateRequest, Sampling
 from agent0.ports.storage import Artifacts
 from agent0.settings import StudentConfig

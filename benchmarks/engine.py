@@ -22,7 +22,7 @@ from agent0.events.values import Trajectory, Turn
 from agent0.infra.engine.adapter import Adapter, lora_settings
 from agent0.infra.engine.inference import Engine, load
 from agent0.infra.engine.requests import TurnRequest
-from agent0.infra.models.tiny import BASE
+from agent0.infra.models.transformers import BASE
 from agent0.infra.training.forward import ADAPTER, transformers_logprobs
 from agent0.infra.training.launch.distributed import Team
 from agent0.infra.training.launch.recipe import Recipe

@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import mean, median, quantiles
 
 from agent0.assembly.log.access import open_log
-from agent0.assembly.routing.budgets import open_ledger
+from agent0.assembly.routing.billing import open_ledger
 from agent0.assembly.runtime.stamping import recorded, utc_now
 from agent0.config.loading import load
 from agent0.events.values import Turn

@@ -33,7 +33,7 @@ from agent0.events.checkpoints import CheckpointTrained
 from agent0.events.tasks import TaskAttempted
 from agent0.events.values import Artifact, Trajectory
 from agent0.infra.engine.inference import Engine
-from agent0.infra.models.tiny import BASE
+from agent0.infra.models.transformers import BASE
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.report.markdown.rendering import render
 from agent0.rollout.claim_check import redeem

@@ -26,7 +26,7 @@ from agent0.evaluation.serving_parity import probes
 from agent0.infra.engine.inference import Engine
 from agent0.infra.engine.requests import TurnRequest
 from agent0.infra.models.llama_server import LlamaServer, spelt
-from agent0.infra.models.tiny import BASE
+from agent0.infra.models.transformers import BASE
 from agent0.infra.weights.gguf import split_name, write_adapter, write_base
 from agent0.infra.weights.merge import merged, read_lora, save_merged
 from agent0.infra.weights.safetensors_io import Weights

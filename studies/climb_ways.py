@@ -25,7 +25,7 @@ from agent0.config.loading import load
 from agent0.events.values import Split, Trajectory, Turn
 from agent0.infra.engine.inference import Engine
 from agent0.infra.engine.requests import TurnRequest, Written
-from agent0.infra.models.tiny import packaged
+from agent0.infra.models.transformers import packaged
 from agent0.infra.training.loop import Training
 from agent0.ports.models import Sampling
 from agent0.ports.training import Sample, TrainJob

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 
 import agent0
 from agent0.events.values import Trajectory
-from agent0.infra.models.tiny import packaged
+from agent0.infra.models.transformers import packaged
 from agent0.training.gate import Gate, permuted
 from agent0.training.scored_trajectory import ScoredTrajectory
 

@@ -16,7 +16,7 @@ from itertools import pairwise
 from statistics import fmean, variance
 
 from agent0.events.values import Turn
-from agent0.infra.models.tiny import packaged
+from agent0.infra.models.transformers import packaged
 from agent0.ports.training import Sample, TrainJob
 from studies.climb_ways import SOLVED, WAYS, Climb, sample_of
 

@@ -135,7 +135,7 @@ OUTSIDERS = {
     "sqlite3": (
         "projections/*",
         "infra/gateway/cache.py",
-        "infra/gateway/compression/ranking.py",
+        "infra/gateway/compression.py",
         "infra/storage/sqlite.py",
         "agent0/evaluation/benchmarks/tool_scenarios.py",
         *RIM,

@@ -20,7 +20,7 @@ from agent0.chat_format import format_call
 from agent0.events.base import sha256
 from agent0.events.values import Turn
 from agent0.infra.engine.chat_template import Chat, chat_of
-from agent0.infra.models.tiny import BASE
+from agent0.infra.models.transformers import BASE
 from agent0.settings import StudentConfig
 
 CALL = format_call("python", {"code": "print(12+30)"})

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from agent0.projections.alarms import list_alarms
-from agent0.report.alarm_groups import grouped
+from agent0.report.alarm_groups import grouped, kind_of
 from agent0.report.diagnosis.iterations import iterations_of
-from agent0.run.diagnosis.alarm_kinds import kind_of
 from agent0.run.diagnosis.case import Iteration
 from tests.broken_runs import ENOSPC
 from tests.test_report import told

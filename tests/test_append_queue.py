@@ -12,8 +12,8 @@ from agent0.events.budgets import BudgetChanged
 from agent0.events.models import ModelCalled
 from agent0.events.runs import RunPaused
 from agent0.infra.gateway.ledger import Ledger, accounts_of
-from agent0.infra.log.append_queue import AppendQueue
 from agent0.infra.log.event_log import Log
+from agent0.infra.log.publishing import AppendQueue
 from agent0.ports.models import GenerateRequest, Generation
 from tests.test_gateway import ASKED, AT, RUN, Vendor, called, gateway, most, spent
 

@@ -27,7 +27,7 @@ from agent0.experiments.ablation_results import (
 )
 from agent0.report.charts.ablation_charts import chart_files
 from agent0.report.conclusions import conclusion
-from agent0.report.html.ablation_page import ablation_page
+from agent0.report.html.benchmark_page import ablation_page
 from agent0.report.markdown.ablation import page, sentences
 from agent0.report.markdown.tables import points, span
 from tests.terminal import agent0 as call

@@ -14,9 +14,9 @@ import pytest
 from safetensors.numpy import save
 
 from agent0.assembly.validate import requirements
-from agent0.assembly.validate.check import Check
+from agent0.assembly.validate.room import Check
 from agent0.errors import RequirementsError
-from agent0.infra.models.tiny import BASE, PACKAGED
+from agent0.infra.models.transformers import BASE, PACKAGED
 from agent0.infra.weights.readable import check_readable
 from agent0.settings import Settings
 from tests.memory import MemoryArtifacts

@@ -13,7 +13,7 @@ from rich.console import Console
 from agent0.assembly.ablations.ablation_run import decode_progress, decode_standing, encode_progress, encode_standing
 from agent0.assembly.runtime.progress import Milestone, Pace, Progress
 from agent0.cli import console
-from agent0.cli.experiments.live_study import Standings, end_lines, shown
+from agent0.cli.experiments.study_pages import Standings, end_lines, shown
 from agent0.cli.runs.live import Bar, Lines
 from agent0.experiments.ablation_runs import AblationRun
 from agent0.report.charts.ladder_picture import BLOCKS, DIGITS, WIDE, Row, latest, picture
@@ -117,7 +117,7 @@ def runs(arm: str) -> AblationRun:
 
 
 def test_a_study_shows_its_variants_one_below_the_other(screen: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent0.cli.experiments.live_study.is_terminal", lambda: True)
+    monkeypatch.setattr("agent0.cli.experiments.study_pages.is_terminal", lambda: True)
     standings = Standings(["ours", "uniform", "frozen"])
     with shown(standings, quiet=False) as (say, add):
         for arm in ("frozen", "ours"):

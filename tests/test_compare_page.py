@@ -13,7 +13,7 @@ from agent0.events.tasks import TaskProposed, ToolCalled
 from agent0.events.values import Task, ToolCall, ToolResult, ToolState
 from agent0.experiments.compare_runs import Side, side_by_side, side_of
 from agent0.report.charts.plots import Score, spreads
-from agent0.report.html.compare_page import compare_page
+from agent0.report.html.benchmark_page import compare_page
 
 FIGURE = re.compile(r"text-anchor: middle[^>]*>([-+.e\d]+)</text>")
 LINE = re.compile(r'<path d="([^"]+)"[^>]*style="fill: none; [^"]*stroke: var\(--c\d\)')

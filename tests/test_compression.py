@@ -14,8 +14,7 @@ from agent0.assembly.routing.compressing import check_compression
 from agent0.errors import ConfigError
 from agent0.events.values import Turn
 from agent0.infra.gateway.cache import AnswerCache
-from agent0.infra.gateway.compression.ranking import bm25
-from agent0.infra.gateway.compression.shortening import Shortening
+from agent0.infra.gateway.compression import Shortening, bm25
 from agent0.infra.gateway.gateway import Gateway, RemoteLink
 from agent0.infra.log.event_log import Log
 from agent0.ports.models import GenerateRequest

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agent0.config.loading import load
-from agent0.infra.models.tiny import PACKAGED
+from agent0.infra.models.transformers import PACKAGED
 from agent0.rollout.prompts import prompt, render, styles
 from agent0.settings import JudgeConfig, StudentConfig, TeacherConfig
 from agent0.settings.roles import PACKAGED_MODELS

@@ -17,7 +17,7 @@ from agent0.assembly.runtime.providers import provider_of
 from agent0.errors import DependencyError, OperationError
 from agent0.infra.engine.inference import Engine
 from agent0.infra.models.llama_cpp import LlamaCpp
-from agent0.infra.models.tiny import BASE
+from agent0.infra.models.transformers import BASE
 from agent0.infra.weights import dequantise, gguf, gguf_text
 from agent0.infra.weights.dequantise import dequantised, folder_of, has_weights, text_folder, unusable
 from agent0.infra.weights.gguf import QWEN2_SPLIT, TINY_SPLIT, write_base

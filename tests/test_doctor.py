@@ -8,8 +8,8 @@ import pytest
 
 from agent0.assembly.runtime import doctor
 from agent0.assembly.validate import requirements
-from agent0.assembly.validate.check import Check
 from agent0.assembly.validate.requirements import examine
+from agent0.assembly.validate.room import Check
 from agent0.cli import console
 from agent0.config.loading import load
 from agent0.errors import DependencyError

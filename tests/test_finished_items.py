@@ -11,8 +11,8 @@ from agent0.assembly.models.ab_test import compare_models, repeat
 from agent0.assembly.models.protocol import evaluate_protocols
 from agent0.assembly.replay.retrain import Retrain, retrain
 from agent0.assembly.validate import replay_requirements
-from agent0.assembly.validate.check import Check
 from agent0.assembly.validate.replay_requirements import require_replay
+from agent0.assembly.validate.room import Check
 from agent0.config.loading import load
 from agent0.errors import DependencyError, RequirementsError
 from agent0.evaluation import item_rollout, protocol_runner

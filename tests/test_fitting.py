@@ -13,7 +13,7 @@ from agent0.events.base import Event, record
 from agent0.events.checkpoints import CheckpointPromoted, CheckpointTrained, TrainingRequested
 from agent0.events.runs import RunStarted
 from agent0.events.values import Artifact, Role
-from agent0.infra.models.tiny import BASE
+from agent0.infra.models.transformers import BASE
 from agent0.infra.weights.safetensors_io import digest
 from tests.terminal import agent0
 

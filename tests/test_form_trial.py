@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent0.assembly.runtime.stamping import recorded
-from agent0.assembly.validate.tool_form import begun_with_form, with_tool_form
+from agent0.assembly.validate.call_forms import begun_with_form, with_tool_form
 from agent0.chat_format import format_call
 from agent0.config.loading import config_of
 from agent0.events.runs import RunPaused, RunStarted

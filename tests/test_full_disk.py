@@ -12,7 +12,8 @@ import pytest
 
 from agent0.assembly.runtime import execution, read_models
 from agent0.errors import DependencyError
-from agent0.infra.storage import disk, sqlite
+from agent0.infra.storage import files as disk
+from agent0.infra.storage import sqlite
 from tests.terminal import agent0 as call
 
 ROOT = Path(__file__).parents[1]

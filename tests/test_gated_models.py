@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent0.assembly.routing.budgets import open_ledger
+from agent0.assembly.routing.billing import open_ledger
 from agent0.assembly.routing.gate import vendor_billing
 from agent0.assembly.runtime.model_ports import OpenModels
 from agent0.config.loading import load

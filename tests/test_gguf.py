@@ -18,7 +18,7 @@ from agent0.evaluation.serving_parity import DecodedToken, parity, probes
 from agent0.infra.engine.adapter import CONFIG, WEIGHTS, Adapter, lora_settings, pack
 from agent0.infra.engine.inference import Engine
 from agent0.infra.models.llama_server import LlamaServer
-from agent0.infra.models.tiny import BASE
+from agent0.infra.models.transformers import BASE
 from agent0.infra.weights.gguf import check_config, split_name, tokens, write_adapter, write_base
 from agent0.infra.weights.merge import check_fit, merged, read_lora, save_merged
 from agent0.infra.weights.safetensors_io import Weights, digest, write

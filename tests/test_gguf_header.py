@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from agent0.assembly.validate.call_forms import with_tool_form
 from agent0.assembly.validate.model_checks import models
 from agent0.assembly.validate.template_check import calls_of_model, teaches_calls
-from agent0.assembly.validate.tool_form import with_tool_form
 from agent0.config.loading import load
 from agent0.errors import DependencyError
 from agent0.infra.weights.gguf_header import file_template

@@ -38,7 +38,7 @@ from agent0.experiments.ablation_results import (
 from agent0.experiments.ablation_runs import AblationRun, describe_compute, requested_compute, runs_of_study
 from agent0.experiments.ablation_study import AblationStudy, Variant
 from agent0.infra.log.nats_server import Server
-from agent0.report.html.ablation_page import ablation_page
+from agent0.report.html.benchmark_page import ablation_page
 from agent0.report.markdown.ablation import page
 from agent0.settings import RunConfig
 from agent0.stats import across_seeds

@@ -12,7 +12,7 @@ from agent0.assembly.runtime.providers import provider_of
 from agent0.errors import DependencyError, RefusedError
 from agent0.infra.engine.chat_template import chat_of
 from agent0.infra.models.llama_cpp import LlamaCpp
-from agent0.infra.models.tiny import BASE
+from agent0.infra.models.transformers import BASE
 from agent0.infra.weights.gguf import write_base
 from agent0.ports.models import Model
 from agent0.settings import StudentConfig

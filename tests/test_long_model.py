@@ -18,7 +18,7 @@ from agent0.events.values import Task, Turn
 from agent0.infra.engine.chat_template import Chat
 from agent0.infra.engine.inference import Engine
 from agent0.infra.engine.requests import TurnRequest
-from agent0.infra.models.tiny import packaged
+from agent0.infra.models.transformers import packaged
 from agent0.infra.tiny.build import _encoded
 from agent0.infra.tiny.examples import NOT_TAUGHT, Phase, training_examples
 from agent0.infra.tiny.long_examples import LONG, LONG_TOOLS, long_example

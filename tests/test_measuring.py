@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent0.assembly.routing.measuring import NAMES, measure_of
-from agent0.assembly.routing.strategies import check_strategy, entry_of, rules_of
+from agent0.assembly.routing.strategies import NAMES, check_strategy, entry_of, measure_of, rules_of
 from agent0.chat_format import format_call
 from agent0.errors import DependencyError, RefusedError, TransientError
 from agent0.events.models import CallRouted

@@ -14,8 +14,8 @@ import pytest
 from agent0.assembly.ablations.study import run_study
 from agent0.assembly.ablations.study_request import StudyRequest
 from agent0.assembly.validate import requirements
-from agent0.assembly.validate.check import Check
 from agent0.assembly.validate.requirements import require
+from agent0.assembly.validate.room import Check
 from agent0.config.loading import load
 from agent0.errors import RequirementsError
 from agent0.experiments.ablation_study import AblationStudy, Variant

@@ -18,7 +18,7 @@ from agent0.events.values import Artifact, Task, Turn
 from agent0.infra.engine.inference import Engine
 from agent0.infra.models.calls import slots
 from agent0.infra.models.openai.provider import OpenAIServer
-from agent0.infra.models.tiny import BASE
+from agent0.infra.models.transformers import BASE
 from agent0.infra.weights.gguf import write_adapter, write_base
 from agent0.infra.weights.merge import read_lora
 from agent0.ports.models import GenerateRequest, Model

@@ -8,7 +8,7 @@ import pytest
 
 from agent0.infra.models.openai.dialects import Way, body
 from agent0.infra.models.openai.provider import OpenAIServer
-from agent0.infra.models.tiny import BASE
+from agent0.infra.models.transformers import BASE
 from agent0.infra.weights.gguf import write_base
 from agent0.rollout.prompts import prompt
 from agent0.rollout.proposals import task_schema

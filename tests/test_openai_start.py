@@ -36,7 +36,7 @@ def test_settings_hold_no_secret_and_say_what_is_missing(monkeypatch: pytest.Mon
             StudentConfig(base_url=url)
     with pytest.raises(ConfigError, match="address of a server"):
         check_models(RunConfig(student=StudentConfig(provider="openai")))
-    monkeypatch.setattr("agent0.assembly.routing.server_checks.find_spec", lambda name: None)
+    monkeypatch.setattr("agent0.assembly.routing.server_probes.find_spec", lambda name: None)
     with pytest.raises(DependencyError, match="EXTRAS=openai"):
         check_models(RunConfig(student=actor("http://127.0.0.1:9")))
 

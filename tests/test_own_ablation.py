@@ -17,7 +17,7 @@ from agent0.experiments.ablation_results import as_json, comparison_rows, varian
 from agent0.experiments.ablation_runs import AblationRun, study_of, variant_of
 from agent0.experiments.ablation_study import Variant, study_of_file
 from agent0.infra.log.server_folder import write
-from agent0.report.html.ablation_page import ablation_page
+from agent0.report.html.benchmark_page import ablation_page
 from agent0.report.markdown.ablation import answers, page
 from agent0.settings import RunConfig
 from tests.terminal import agent0 as call

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent0.assembly.routing.dry_run import dry_route
+from agent0.assembly.routing.asking import dry_route
 from agent0.assembly.routing.strategies import check_strategy
 from agent0.config.loading import load
 from agent0.errors import Agent0Error, ConfigError, RefusedError, TransientError

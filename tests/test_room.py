@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from agent0.assembly.validate import requirements
-from agent0.assembly.validate.check import Check
 from agent0.assembly.validate.requirements import REQUIREMENTS
-from agent0.assembly.validate.room import disk_need, generating, local_models, memory_needs, training
+from agent0.assembly.validate.room import Check, disk_need, generating, local_models, memory_needs, training
 from agent0.config.loading import load
 from agent0.infra.engine.memory_need import Shape, need_to_generate, shape_of
 from agent0.settings import Settings

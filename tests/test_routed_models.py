@@ -14,7 +14,7 @@ from agent0.events.models import ModelCalled
 from agent0.events.values import Task, TokenCounts, Turn
 from agent0.infra.gateway.gateway import Gateway
 from agent0.infra.log.event_log import Log
-from agent0.infra.models.tiny import BASE
+from agent0.infra.models.transformers import BASE
 from agent0.ports.models import GenerateRequest, Generation, Likelihood, Sampling
 from agent0.rollout.confidence.self_critique import criticise
 from agent0.rollout.prompts import prompt

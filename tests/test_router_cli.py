@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agent0.assembly.log.access import open_log
-from agent0.assembly.routing.budgets import caps, open_ledger
-from agent0.assembly.routing.cache import open_cache
+from agent0.assembly.routing.billing import caps, open_ledger
+from agent0.assembly.routing.gate import open_cache
 from agent0.config.loading import load
 from agent0.errors import BudgetExhaustedError
 from agent0.events.budgets import DOLLAR

@@ -11,7 +11,7 @@ import pytest
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.replay.reroute import Reroute, reroute_run
-from agent0.assembly.routing.budgets import open_ledger
+from agent0.assembly.routing.billing import open_ledger
 from agent0.assembly.runtime.stamping import recorded, utc_now
 from agent0.config.loading import load
 from agent0.events.models import CallRouted, ModelCalled

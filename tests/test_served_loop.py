@@ -29,7 +29,7 @@ from agent0.infra.engine.inference import Engine
 from agent0.infra.engine.llama_process import LlamaOptions, start
 from agent0.infra.models import llama_cpp
 from agent0.infra.models.llama_cpp import LlamaCpp
-from agent0.infra.models.tiny import BASE
+from agent0.infra.models.transformers import BASE
 from agent0.ports.models import GenerateRequest, Generation, Model
 from agent0.settings import ActorConfig, RunConfig, Settings, StudentConfig
 from agent0.training.objectives.policy_gradient import token_logprobs

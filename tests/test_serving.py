@@ -26,7 +26,7 @@ from agent0.infra.engine.requests import TurnRequest, Written
 from agent0.infra.log.nats_server import open_server
 from agent0.infra.models import transformers as provider
 from agent0.infra.models.llama_server import spelt
-from agent0.infra.models.tiny import BASE
+from agent0.infra.models.transformers import BASE
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.infra.storage.files import file_digest
 from agent0.infra.weights.gguf import write_adapter

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.assembly.runtime.app import started
+from agent0.assembly.runtime.execution import fitted
 from agent0.assembly.runtime.port_openers import LimitedSandbox
 from agent0.assembly.validate.run_config import check_names
-from agent0.assembly.validate.sandbox_speed import fitted
 from agent0.config.loading import config_of, leaves, load, profiles
 from agent0.experiments.smaller_run import TASKS, TEST, VALIDATION, difference, shrunk
 from agent0.settings import RunConfig

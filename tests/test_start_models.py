@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from agent0.assembly.routing.addresses import USUAL, ollama_address, with_addresses
+from agent0.assembly.routing.billing import USUAL, ollama_address, with_addresses
 from agent0.assembly.runtime.app import started
 from agent0.assembly.validate import requirements
-from agent0.assembly.validate.check import Check
 from agent0.assembly.validate.requirements import REQUIREMENTS
+from agent0.assembly.validate.room import Check
 from agent0.config.loading import load
 from agent0.events.runs import RunStarted
 from agent0.settings import RunConfig, Settings

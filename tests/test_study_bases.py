@@ -10,7 +10,7 @@ from agent0.assembly.ablations.base_models import make_bases, provenance, seeds_
 from agent0.config.loading import load
 from agent0.errors import OperationError
 from agent0.experiments.ablation_runs import AblationRun
-from agent0.infra.models.tiny import packaged
+from agent0.infra.models.transformers import packaged
 from agent0.infra.tiny import courses
 from agent0.settings import RunConfig
 

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.assembly.evaluation.compressed import Loss, measure_loss
-from agent0.assembly.evaluation.routed import Plan
+from agent0.assembly.evaluation.routed import Loss, Plan, measure_loss
 from agent0.assembly.routing.billing import check_routing, summarizer_of
 from agent0.assembly.routing.compressing import check_compression
 from agent0.assembly.runtime.model_ports import OpenModels
@@ -23,9 +22,7 @@ from agent0.events.models import ModelCalled
 from agent0.events.values import Turn
 from agent0.infra.gateway.billed import prompt_bytes
 from agent0.infra.gateway.cache import AnswerCache
-from agent0.infra.gateway.compression.ranking import bm25
-from agent0.infra.gateway.compression.shortening import Shortened, Shortening
-from agent0.infra.gateway.compression.summary import Store, Summaries
+from agent0.infra.gateway.compression import Shortened, Shortening, Store, Summaries, bm25
 from agent0.infra.gateway.gateway import Gateway, RemoteLink
 from agent0.infra.log.event_log import Log
 from agent0.ports.models import GenerateRequest, Generation

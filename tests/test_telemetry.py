@@ -18,11 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from agent0.assembly.telemetry.calming import Calm
-from agent0.assembly.telemetry.chat_messages import DISCORD_CHARACTERS, SLACK_CHARACTERS
 from agent0.assembly.telemetry.followers import CHATS as FORMATS
-from agent0.assembly.telemetry.followers import NOTICES, SIGNATURE, Follower, followers, signature
-from agent0.assembly.telemetry.spans import TOLD, otlp, spans_of
+from agent0.assembly.telemetry.followers import NOTICES, SIGNATURE, Calm, Follower, followers, signature
+from agent0.assembly.telemetry.spans import DISCORD_CHARACTERS, SLACK_CHARACTERS, TOLD, otlp, spans_of
 from agent0.config.loading import public
 from agent0.errors import ConfigError
 from agent0.events.alarms import AlarmRaised, AlarmResolved

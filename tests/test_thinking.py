@@ -16,7 +16,7 @@ from agent0.infra.models.anthropic.messages import body as anthropic_body
 from agent0.infra.models.calls.thinking import chat_fields, template_arguments
 from agent0.infra.models.openai.batches import OpenAIBatches
 from agent0.infra.models.openai.provider import OpenAIServer
-from agent0.infra.models.tiny import BASE
+from agent0.infra.models.transformers import BASE
 from agent0.settings import ActorConfig
 from tests.conformance_model import ask
 from tests.openai_server import actor, serving

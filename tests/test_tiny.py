@@ -14,7 +14,7 @@ from agent0.events.values import Task, Turn
 from agent0.infra.engine.chat_template import chat_of
 from agent0.infra.engine.inference import Engine
 from agent0.infra.engine.requests import TurnRequest
-from agent0.infra.models.tiny import BASE, FOLDER, tiny
+from agent0.infra.models.transformers import BASE, FOLDER, tiny
 from agent0.infra.tiny.build import build
 from agent0.infra.tiny.climb_examples import climb_example
 from agent0.infra.tiny.courses import DEFAULT_MIX, MIXES, Mix, read_mix

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent0.infra.models.tiny import BASE
+from agent0.infra.models.transformers import BASE
 from agent0.infra.tiny import build as making
 from agent0.infra.tiny.build import ModelCard
 from agent0.infra.tiny.courses import DEFAULT_MIX, MIXES

@@ -21,7 +21,7 @@ from agent0.events.values import Turn
 from agent0.infra.engine.chat_template import chat_of
 from agent0.infra.engine.inference import Engine
 from agent0.infra.models.openai.provider import OpenAIServer
-from agent0.infra.models.tiny import BASE
+from agent0.infra.models.transformers import BASE
 from agent0.ports.models import Generation, Model
 from agent0.rollout.trajectories import assemble
 from agent0.training.objectives.policy_gradient import token_logprobs

@@ -17,7 +17,7 @@ from agent0.events.values import Artifact
 from agent0.infra.engine.adapter import Adapter, lora_settings, pack
 from agent0.infra.models import vllm_adapters
 from agent0.infra.models.openai.provider import OpenAIServer
-from agent0.infra.models.tiny import BASE
+from agent0.infra.models.transformers import BASE
 from tests.adapters import adapter, tensors
 from tests.conformance_model import ask, essence
 from tests.memory import MemoryArtifacts

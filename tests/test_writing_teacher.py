@@ -23,7 +23,7 @@ from agent0.experiments.ablation_study import study_of_file
 from agent0.infra.engine.chat_template import chat_of
 from agent0.infra.engine.inference import Engine
 from agent0.infra.engine.requests import TurnRequest
-from agent0.infra.models.tiny import packaged
+from agent0.infra.models.transformers import packaged
 from agent0.infra.training.launch.recipe import Recipe, schedule
 from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.training import Sample, TrainJob

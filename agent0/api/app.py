@@ -15,7 +15,8 @@ from agent0.api.conditional import NotModified
 from agent0.api.context import ApiContext
 from agent0.api.metrics import Measures, RequestMetrics
 from agent0.api.openai import routes as chats
-from agent0.api.pages import call_routes, forms, login, routes, study_routes, talking
+from agent0.api.pages import forms, login, routes, study_routes, talking
+from agent0.api.pages import talking as call_routes
 from agent0.api.pages.rendering import problem_page
 from agent0.api.problems import ProblemDocument, headers_of, is_page, plain_problem, problem_of, response_of
 from agent0.api.v1 import admin, decisions, deletion, events, lists, runs, studies, tasks, writes

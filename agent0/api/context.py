@@ -1,12 +1,14 @@
 """What the routes share: the settings, the tables as they are or as they were, and what may be written."""
 
 import asyncio
+import json
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
@@ -14,14 +16,72 @@ from agent0.api.admission.keys import Key, KeyFile
 from agent0.api.admission.rates import WrongKeys
 from agent0.api.deep import DeepReadings
 from agent0.api.past import PastTables
-from agent0.assembly.replay.rebuilding import Rebuilding
 from agent0.assembly.runtime.read_models import reading
+from agent0.config.loading import environment_settings
 from agent0.errors import NotFoundError, OperationError
+from agent0.infra.engine.worker_process import environment_of
 from agent0.infra.log.event_log import Log
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.models import Models
 from agent0.projections import position
 from agent0.settings import Settings
+
+Row = dict[str, Any]
+SHOWN = 500
+"""Characters of what a rebuild that failed said."""
+
+
+class Rebuilding:
+    """The rebuild that one server began last: ``state`` is none, under way, done or failed (``why``)."""
+
+    def __init__(self) -> None:
+        self.said: Row = {"state": "none", "seq": None, "why": ""}
+        self._work: asyncio.Task[None] | None = None
+
+    def begin(self, settings: Settings) -> Row:
+        """Begin to rebuild the tables of ``settings``.
+
+        Raises:
+            OperationError: they are being rebuilt.
+        """
+        if self._work and not self._work.done():
+            raise OperationError("The tables are being rebuilt.", fix="Wait for it: GET /v1/status says how it stands.")
+        self.said = {"state": "under way", "seq": None, "why": ""}
+        self._work = asyncio.create_task(self._run(settings))
+        return self.said
+
+    async def close(self) -> None:
+        """End what is under way; the live tables stay as they are."""
+        if self._work:
+            self._work.cancel()
+            await asyncio.gather(self._work, return_exceptions=True)
+
+    async def _run(self, settings: Settings) -> None:
+        command = (sys.executable, "-m", "agent0", "projections", "rebuild", "--json")
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(
+            *command, env=environment_for(settings), stdout=pipe, stderr=pipe
+        )
+        try:
+            out, wrong = await process.communicate()
+        except asyncio.CancelledError:
+            process.terminate()
+            await process.wait()
+            raise
+        if process.returncode == 0:
+            self.said = {"state": "done", "seq": json.loads(out)["seq"], "why": ""}
+        else:
+            self.said = {"state": "failed", "seq": None, "why": wrong.decode(errors="replace").strip()[-SHOWN:]}
+
+
+def environment_for(settings: Settings) -> dict[str, str]:
+    """What a command needs to do as this process does: the settings of its environment, and the data folder and server
+    of ``settings``. No secret but that of the log."""
+    values = {name: getattr(settings.nats, name) for name in settings.nats.model_fields_set}
+    plain = {name: value.get_secret_value() if name == "password" else value for name, value in values.items()}
+    nats = {f"AGENT0_NATS__{name.upper()}": str(value) for name, value in plain.items() if value is not None}
+    return {**environment_settings(), **environment_of(1), "AGENT0_HOME": str(settings.home), **nats}
+
 
 LOOK_S = 0.2
 """How often streams look into the tables, which lag by as much."""

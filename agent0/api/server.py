@@ -17,7 +17,6 @@ from agent0.api.admission.connections import BoundedProtocol, Connections
 from agent0.api.admission.keys import KeyFile
 from agent0.api.app import create_app
 from agent0.api.context import ApiContext
-from agent0.api.lag import watch_lag
 from agent0.api.past import PastTables
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.restore import bring_artifacts, require_whole
@@ -26,7 +25,7 @@ from agent0.assembly.runtime.app import open_app, run_handlers, until_cancelled
 from agent0.assembly.runtime.model_ports import OpenModels
 from agent0.assembly.runtime.read_models import catch_up, live_path, reading, run_projector
 from agent0.assembly.telemetry.followers import followers
-from agent0.errors import AuthError, EarlierLogError, NotFoundError, OperationError
+from agent0.errors import Agent0Error, AuthError, EarlierLogError, NotFoundError, OperationError
 from agent0.events.runs import RunStarted
 from agent0.infra.integrity.archive import manifest_of
 from agent0.infra.integrity.archive_place import open_archive
@@ -246,3 +245,26 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Leave them as they are."""
         yield
+
+
+LOOK_S = 2.0
+"""Seconds between two looks. Events that stood in the log at the one before and are not in the tables are late."""
+
+
+async def watch_lag(context: ApiContext) -> None:
+    """Keep ``context.behind``, how far the tables are behind the log, until cancelled."""
+    log, before = context.require_log(), 0
+    while True:
+        before = await look(context, log, before)
+        await asyncio.sleep(LOOK_S)
+
+
+async def look(context: ApiContext, log: Log, before: int) -> int:
+    """Note how many events up to ``before``, the log's end at the last look, the tables lack; returns its end now."""
+    try:
+        end = await log.last_seq()
+        tables_end = await context.end()
+    except Agent0Error:  # the log or the tables are away: requests say so themselves
+        return 0
+    context.behind = max(0, before - tables_end)
+    return end

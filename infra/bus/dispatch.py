@@ -22,7 +22,7 @@ from agent0.infra.bus.group_commit import Committer
 from agent0.infra.bus.run_views import BrokenViewError, Views
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.streams import ANY_TIME
-from agent0.infra.storage.disk import require_room
+from agent0.infra.storage.files import require_room
 from agent0.infra.telemetry.json_logs import about
 from agent0.registry import is_defect, raised_in
 from agent0.settings import Settings

@@ -12,7 +12,7 @@ from agent0.events.base import Recorded
 from agent0.events.budgets import BudgetScope
 from agent0.events.models import Health, ModelCalled
 from agent0.events.values import Artifact, TokenCounts, Usage
-from agent0.infra.gateway.compression.shortening import AS_IT_WAS, Shortened
+from agent0.infra.gateway.compression import AS_IT_WAS, Shortened
 from agent0.infra.gateway.ledger import Clock, Ledger, Reservation, Stamp, accounts_of
 from agent0.infra.gateway.pins import Pins
 from agent0.infra.gateway.prices import Price, Prices, read_usage

@@ -18,7 +18,7 @@ from agent0.errors import (
 from agent0.events.models import Health
 from agent0.infra.gateway.billed import Billed, Books, Priced, Try, prompt_bytes
 from agent0.infra.gateway.cache import AnswerCache
-from agent0.infra.gateway.compression.shortening import AS_IT_WAS, Shortened, Shortening
+from agent0.infra.gateway.compression import AS_IT_WAS, Shortened, Shortening
 from agent0.infra.gateway.rates import RateLimits
 from agent0.infra.gateway.retries import Retries
 from agent0.infra.gateway.streaming import BYTES_A_TOKEN, heard, require_held, with_held_text

@@ -16,7 +16,7 @@ from uuid import uuid4
 from agent0.errors import BudgetExhaustedError, DependencyError, NotFoundError, UnknownPriceError
 from agent0.events.base import Event, Recorded, decode
 from agent0.events.budgets import BudgetChanged, BudgetScope
-from agent0.infra.gateway.turns import Turns
+from agent0.infra.gateway.records import Turns
 from agent0.infra.log.event_log import Log
 from agent0.routing import budgets
 from agent0.routing.budgets import NOTHING, Balance, Purpose, balance_of, token_of

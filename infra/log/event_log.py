@@ -18,11 +18,10 @@ from nats.js.errors import NotFoundError as NoSuchMessageError
 
 from agent0.errors import DependencyError, LogError, NotFoundError
 from agent0.events.base import TOKEN, Recorded
-from agent0.infra.log.append_queue import AppendQueue
 from agent0.infra.log.connection import ANSWER_S, Link, apart, connect
 from agent0.infra.log.decoder import Decoder
 from agent0.infra.log.nats_server import Role, Server
-from agent0.infra.log.publishing import NO_STREAM, AgainError, DuplicateError, body_of, marks, stored_at
+from agent0.infra.log.publishing import NO_STREAM, AgainError, AppendQueue, DuplicateError, body_of, marks, stored_at
 from agent0.infra.log.reader import Query, Stored, pull
 from agent0.infra.log.set_aside import SUBJECT as ASIDES
 from agent0.infra.log.set_aside import Asides, decoded_body, read_asides, visible_body

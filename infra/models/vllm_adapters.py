@@ -17,9 +17,8 @@ from typing import Any
 from agent0.errors import DependencyError, OperationError, OtherServerError, TransientError
 from agent0.events.values import Artifact
 from agent0.infra.engine.adapter import CONFIG, WEIGHTS, check_base, files
-from agent0.infra.weights.merge import Lora, read_lora
+from agent0.infra.weights.merge import Lora, read_lora, write_trial
 from agent0.infra.weights.safetensors_io import digest
-from agent0.infra.weights.trial_adapter import write_trial
 from agent0.ports.storage import Artifacts
 
 TRIAL = "agent0-trial"

@@ -16,7 +16,7 @@ from typing import Any
 
 from agent0 import errors
 from agent0.errors import Agent0Error, ConfigError, NotFoundError, OperationError
-from agent0.infra.storage.disk import shortage, writable
+from agent0.infra.storage.files import shortage, writable
 
 _MISSING = re.compile(r"no such (table|column): (.+)")
 _KNOWN = {

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from agent0.events.base import TOKEN, sha256
-from agent0.infra.storage.disk import require_room
-from agent0.infra.storage.files import read_regular
+from agent0.infra.storage.files import read_regular, require_room
 
 LARGEST = 256 << 20
 """Bytes of a part, and of what it holds: more is refused unread."""

@@ -12,12 +12,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from agent0.infra.engine.chat_template import Chat
-from agent0.infra.models.tiny import packaged
+from agent0.infra.engine.chat_template import Chat, tokenizer_of
+from agent0.infra.models.transformers import packaged
 from agent0.infra.tiny.climb_examples import LADDERS
 from agent0.infra.tiny.courses import COURSES, DEFAULT_MIX, Course, Mix
 from agent0.infra.tiny.examples import NOT_TAUGHT, Phase, TrainingExample, training_examples
-from agent0.infra.tiny.start import go_on_from
 from agent0.infra.tiny.tokenizer import make_tokenizer
 from agent0.infra.training import course_replay
 from agent0.infra.training.launch.devices import check_device
@@ -265,3 +264,21 @@ def _kept(mix: Mix, seed: int, course: Course) -> list[TrainingExample]:
         if len(examples) < course.kept:
             examples[example] = None
     return [example for _, examples in sorted(by_length.items()) for example in examples]
+
+
+def go_on_from(folder: Path, model: Any, tokenizer: Any) -> None:
+    """Give ``model``, whose shape is that of the one in ``folder``, its weights. Tokens of ``tokenizer`` that it has
+    none for keep what was drawn for them, scaled to the spread of its embeddings."""
+    import torch
+    from safetensors.torch import load_file
+
+    weights = {name: weight.float() for name, weight in load_file(folder / "model.safetensors").items()}
+    vocabulary = tokenizer_of(str(folder)).get_vocab()
+    before = weights.pop("model.embed_tokens.weight")
+    model.load_state_dict(weights, strict=False)
+    embeddings = model.get_input_embeddings().weight
+    with torch.no_grad():
+        embeddings.mul_(before.std() / embeddings.std())
+        for text, token_id in tokenizer.get_vocab().items():
+            if text in vocabulary:
+                embeddings[token_id] = before[vocabulary[text]]

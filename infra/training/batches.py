@@ -8,7 +8,8 @@ from torch import Tensor
 
 from agent0.errors import OperationError
 from agent0.events.values import Trajectory
-from agent0.ports.training import Sample
+from agent0.infra.engine.chat_template import Chat
+from agent0.ports.training import Sample, Source, TrainingExample
 
 LOGITS = 1 << 27
 """Logits held at once (numbers): larger minibatches are taken in parts, their gradients summed."""
@@ -77,3 +78,19 @@ def check_words(samples: Sequence[Sample], vocabulary: int) -> None:
     if highest >= vocabulary:
         why = f"Token {highest} is beyond the vocabulary of {vocabulary}."
         raise OperationError("These trajectories were written by another model.", why)
+
+
+def samples_of(
+    examples: Sequence[TrainingExample], chat: Chat, context: int, source: Source = "made"
+) -> tuple[tuple[Sample, ...], dict[str, float]]:
+    """(samples, counts for the metrics). Left out, and counted: what is longer than ``context`` tokens, or has no word
+    of the assistant's."""
+    samples = []
+    for example in examples:
+        ids, mask = chat.training_example(example.turns)
+        if len(ids) <= context and any(mask):
+            path = Trajectory(token_ids=tuple(ids), mask=tuple(mask), logprobs=(0.0,) * len(ids))
+            samples.append(Sample(path, 1.0, weight=example.weight, source=source))
+    left_out = len(examples) - len(samples)
+    counts = {"examples": float(len(samples))} | ({"examples_left_out": float(left_out)} if left_out else {})
+    return tuple(samples), counts

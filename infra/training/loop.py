@@ -15,9 +15,8 @@ from agent0.infra.engine.inference import load
 from agent0.infra.engine.memory_need import trained_precision
 from agent0.infra.engine.qwen2_functional import shape_of
 from agent0.infra.training import course_replay
-from agent0.infra.training.batches import check_words
+from agent0.infra.training.batches import check_words, samples_of
 from agent0.infra.training.checkpointing import HalfDone
-from agent0.infra.training.example_samples import samples_of
 from agent0.infra.training.forward import check_stretch
 from agent0.infra.training.full_finetune import Whole, check_kind, check_small
 from agent0.infra.training.launch.distributed import Team

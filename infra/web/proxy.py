@@ -4,6 +4,8 @@ What is switched off is refused here, before any process."""
 import asyncio
 import contextlib
 import itertools
+import json
+import struct
 import sys
 import time
 from collections.abc import Sequence
@@ -11,9 +13,36 @@ from pathlib import Path
 from typing import Any
 
 from agent0.events.values import ToolState
-from agent0.infra.web import framing as frames
 from agent0.ports.web import Hit, WebRequest, WebResponse
 from agent0.settings import WebSettings
+
+LARGEST_HEADER = 16 << 20
+_lengths = struct.Struct("!IQ")
+
+Frame = tuple[dict[str, Any], bytes]
+
+
+def pack(header: dict[str, Any], body: bytes = b"") -> bytes:
+    """Encode one frame as bytes: lengths, JSON header, body."""
+    text = json.dumps(header).encode()
+    return b"".join((_lengths.pack(len(text), len(body)), text, body))
+
+
+async def read(stream: asyncio.StreamReader, largest: int) -> Frame:
+    """The next frame, its body at most ``largest`` bytes long.
+
+    Raises:
+        EOFError: the other end closed, or said something that is no frame.
+    """
+    try:
+        size, length = _lengths.unpack(await stream.readexactly(_lengths.size))
+        if size > LARGEST_HEADER or length > largest:
+            raise EOFError(f"a frame of {size} + {length} bytes")
+        header = json.loads(await stream.readexactly(size))
+        return header, await stream.readexactly(length)
+    except (asyncio.IncompleteReadError, ValueError, ConnectionError) as error:
+        raise EOFError(f"{type(error).__name__}: {error}") from error
+
 
 AT_ONCE = 32
 SLACK_S = 5.0
@@ -76,7 +105,7 @@ class WebProxy:
             if self._child:
                 await self._child.close()
 
-    async def _ask(self, header: dict[str, Any], body: bytes, *, again: bool) -> frames.Frame:
+    async def _ask(self, header: dict[str, Any], body: bytes, *, again: bool) -> Frame:
         if len(str(header)) > LARGEST:
             return {"state": "refused", "reason": f"the request is longer than {LARGEST} characters"}, b""
         async with self._room:
@@ -118,7 +147,7 @@ class _Child:
     def __init__(self, process: asyncio.subprocess.Process, largest: int) -> None:
         self.process = process
         self._numbers = itertools.count()
-        self._owed: dict[int, asyncio.Future[frames.Frame | None]] = {}
+        self._owed: dict[int, asyncio.Future[Frame | None]] = {}
         self._listening = asyncio.create_task(self._listen(largest))
 
     @classmethod
@@ -144,14 +173,14 @@ class _Child:
         """Whether it still answers."""
         return not self._listening.done()
 
-    async def ask(self, header: dict[str, Any], body: bytes) -> frames.Frame:
+    async def ask(self, header: dict[str, Any], body: bytes) -> Frame:
         """Its answer.
 
         Raises:
             EOFError: it ended.
         """
         number = next(self._numbers)
-        owed: asyncio.Future[frames.Frame | None] = asyncio.get_running_loop().create_future()
+        owed: asyncio.Future[Frame | None] = asyncio.get_running_loop().create_future()
         self._owed[number] = owed
         try:
             if self.alive:
@@ -184,13 +213,13 @@ class _Child:
     def _write(self, header: dict[str, Any], body: bytes) -> None:
         """Into a buffer; how much can wait there is bounded by ``AT_ONCE``."""
         if self.process.stdin and not self.process.stdin.is_closing():
-            self.process.stdin.write(frames.pack(header, body))
+            self.process.stdin.write(pack(header, body))
 
     async def _listen(self, largest: int) -> None:
         assert self.process.stdout  # noqa: S101 - a pipe
         with contextlib.suppress(EOFError):
             while True:
-                header, body = await frames.read(self.process.stdout, largest)
+                header, body = await read(self.process.stdout, largest)
                 owed = self._owed.get(header["number"])
                 if owed and not owed.done():
                     owed.set_result((header, body))

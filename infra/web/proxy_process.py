@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, NoReturn
 
-from agent0.infra.web import framing as frames
+from agent0.infra.web import proxy as frames
 from agent0.infra.web.fetch import Answer, FetchRequest, Guard, Limits, fetch
 from agent0.infra.web.search import MOST_HITS, Engine
 

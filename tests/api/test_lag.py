@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from agent0.api.context import LOOK_S, ApiContext
-from agent0.api.lag import look
+from agent0.api.server import look
 from agent0.errors import DependencyError
 from tests.api.conftest import seeing
 from tests.api.served import stored

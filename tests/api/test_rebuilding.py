@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from agent0.assembly.replay.rebuilding import environment_for
+from agent0.api.context import environment_for
 from agent0.config.loading import load
 from agent0.settings import NatsSettings, Settings
 

@@ -17,7 +17,7 @@ from agent0.assembly.log.integrity import verify
 from agent0.assembly.log.restore import bring
 from agent0.assembly.log.rollover import archive
 from agent0.assembly.log.rollover_recovery import finish
-from agent0.assembly.routing.budgets import open_ledger
+from agent0.assembly.routing.billing import open_ledger
 from agent0.assembly.runtime import doctor
 from agent0.assembly.runtime.read_models import catch_up, open_views
 from agent0.assembly.validate.requirements import examine as looked_at

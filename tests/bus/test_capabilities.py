@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agent0.assembly.models.capabilities import lacks
+from agent0.assembly.runtime.app import lacks
 from agent0.errors import DependencyError
 from agent0.events.alarms import AlarmResolved, DependencyLost
 from agent0.events.base import Event, Recorded

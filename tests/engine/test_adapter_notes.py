@@ -12,7 +12,7 @@ import torch
 from agent0.errors import OperationError
 from agent0.infra.engine.adapter import DIGEST, NOTE, WEIGHTS, WHOLE, Adapter, files, lora_settings, pack
 from agent0.infra.engine.requests import Written
-from agent0.infra.models.tiny import BASE, packaged, tiny
+from agent0.infra.models.transformers import BASE, packaged, tiny
 from agent0.infra.training.lora_trainer import LoraTrainer
 from agent0.infra.weights.safetensors_io import digest
 from agent0.ports.models import GenerateRequest, Sampling

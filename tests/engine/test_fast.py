@@ -17,7 +17,7 @@ from agent0.infra.engine.inference import Engine, load
 from agent0.infra.engine.qwen2_functional import Shape, logits, logprobs, parts_of, shape_of, weights_of
 from agent0.infra.engine.requests import TurnRequest, Written
 from agent0.infra.engine.sampling import Row
-from agent0.infra.models.tiny import BASE
+from agent0.infra.models.transformers import BASE
 from agent0.infra.training.batches import Padded
 from agent0.infra.training.forward import ADAPTER, forward_of
 from agent0.ports.models import Sampling

@@ -19,8 +19,7 @@ from agent0.infra.engine.formats.products import FORMATS, quickest
 from agent0.infra.engine.inference import Engine
 from agent0.infra.engine.memory_need import packed, trained_precision
 from agent0.infra.engine.requests import TurnRequest, Written
-from agent0.infra.models.tiny import BASE
-from agent0.infra.models.transformers import ENGINE, PACKED, Transformers
+from agent0.infra.models.transformers import BASE, ENGINE, PACKED, Transformers
 from agent0.ports.models import Sampling
 from tests.adapters import adapter, tensors
 from tests.engine.asking import user

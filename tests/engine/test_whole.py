@@ -16,7 +16,7 @@ from agent0.infra.engine.adapter import WHOLE, Adapter, pack, unpack
 from agent0.infra.engine.inference import ADAPTERS_KEPT, Engine
 from agent0.infra.engine.qwen2_functional import logprobs, parts_of, shape_of, weights_of
 from agent0.infra.engine.requests import TurnRequest
-from agent0.infra.models.tiny import BASE
+from agent0.infra.models.transformers import BASE
 from agent0.infra.training.checkpointing import HalfDone
 from agent0.infra.training.full_finetune import Whole
 from agent0.infra.training.loop import Training

@@ -1,25 +1,28 @@
 """Who is let in, before any route is asked: by the name under which the server was called, by the page that asks, by
 key; and what browsers may not do with what comes back."""
 
+import asyncio
 import ipaddress
 import secrets
 from collections.abc import Mapping
 from contextlib import ExitStack
 from http.cookies import CookieError, SimpleCookie
+from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent0.api.admission.connections import Seats
-from agent0.api.admission.keys import Key
+from agent0.api.admission.keys import Key, KeyFile
 from agent0.api.admission.rates import Rates
-from agent0.api.admission.receiving import Receiving
 from agent0.api.context import ApiContext
 from agent0.api.problems import UnknownKeyError, headers_of, problem_of, response_of
 from agent0.errors import Agent0Error, AuthError
+from agent0.settings import ApiSettings
 
 COOKIE = "agent0_key"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -210,3 +213,53 @@ def dress(headers: MutableHeaders, nonce: str) -> None:
     for name, value in _FIXED.items():
         headers[name] = value
     headers.setdefault("Cache-Control", "private, no-cache")
+
+
+LOOK_S = 0.5
+"""How often it is looked whether the key of a stream is still there."""
+DISCONNECT = {"type": "http.disconnect"}
+
+
+class Receiving:
+    """The receiving side of one request with ``key``; an application calls it as it would call ``receive``."""
+
+    def __init__(self, receive: Receive, settings: ApiSettings, keys: KeyFile, key: Key | None) -> None:
+        self._receive, self._settings, self._keys, self._key = receive, settings, keys, key
+        self._deadline = monotonic() + settings.request_s
+        self._bytes, self._whole = 0, False
+        self.revoked = False
+        """Whether the key was removed while the request was under way."""
+
+    async def __call__(self) -> Message:
+        """The next message.
+
+        Raises:
+            HTTPException: the body is too long, or it does not come in time.
+        """
+        if self._whole:
+            return await self._until_left()
+        try:
+            async with asyncio.timeout(self._deadline - monotonic()):
+                message = await self._receive()
+        except TimeoutError:
+            why = f"The body did not come in {self._settings.request_s:g} s (api.request_s)."
+            raise HTTPException(408, why, {"Connection": "close"}) from None
+        self._bytes += len(message.get("body", b""))
+        if self._bytes > self._settings.max_body:
+            raise HTTPException(413, f"A body has {self._settings.max_body:,} bytes at most (api.max_body).")
+        self._whole = not message.get("more_body", False)
+        return message
+
+    async def _until_left(self) -> Message:
+        if self._key is None:
+            return await self._receive()
+        left = asyncio.ensure_future(self._receive())
+        try:
+            while not left.done():
+                if not self._keys.has(self._key):
+                    self.revoked = True
+                    return DISCONNECT
+                await asyncio.wait({left}, timeout=LOOK_S)
+            return left.result()
+        finally:
+            left.cancel()

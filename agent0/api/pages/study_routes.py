@@ -2,22 +2,42 @@
 
 import json
 import secrets
-from typing import Annotated
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 from fastapi import Query
 
 from agent0.api.conditional import LIMIT, At, Limit
-from agent0.api.context import Context
-from agent0.api.pages import readings, studies
+from agent0.api.context import ApiContext, Context
+from agent0.api.pages import readings
+from agent0.api.pages.attempt_pairs import names_attempt, pair_data
 from agent0.api.pages.drawing import curves, heatmap, reliability
+from agent0.api.pages.readings import plan_of, shown_amounts
 from agent0.api.pages.rendering import linker
 from agent0.api.pages.routes import known_profiles
 from agent0.api.pages.twins import Shown, twin
+from agent0.assembly.replay.forks import differing
+from agent0.errors import ConfigError
+from agent0.evaluation.checkpoint_registry import side_by_side
+from agent0.projections.attempts import list_attempts
 from agent0.projections.benchmark_scores import list_benchmark_runs
-from agent0.projections.checkpoints import registry
+from agent0.projections.budgets import list_budgets, list_entries
+from agent0.projections.calibrators import list_calibrators
+from agent0.projections.checkpoints import find_student, registry
+from agent0.projections.evaluations import learning_curve, list_evaluations
+from agent0.projections.events import newest_events
 from agent0.projections.experiments import list_experiments, show_experiment
-from agent0.projections.runs import list_runs
+from agent0.projections.iterations import list_iterations, slots_by_iteration, slots_together
+from agent0.projections.model_usage import stats_by_each
+from agent0.projections.rewards import explain_rewards, reward_curve
+from agent0.projections.runs import list_runs, resolve, show_run
 from agent0.report.benchmark_findings import bench_findings
+from agent0.report.columns import model_columns
+from agent0.report.eval_items import held_items
+from agent0.rewards.describe import explain_receipt
+from agent0.routing.budgets import dollars
+from agent0.tasks.curriculum.difficulty import grade
 
 Name = Annotated[str, Query(max_length=200)]
 Question = Annotated[str, Query(max_length=2000, description="what the form begins with")]
@@ -29,7 +49,7 @@ def compare(context: Context, left: Name = "", right: Name = "", question: Quest
     with context.tables(at) as db:
         names = [row["run"] for row in list_runs(db, LIMIT)]
         models = [row["model"] for row in registry(db, role="student", limit=LIMIT)]
-        comparison = studies.compare_data(context, db, left, right) if left and right else {"kind": ""}
+        comparison = compare_data(context, db, left, right) if left and right else {"kind": ""}
     lines = curves([[*rows] for rows in comparison["curves"]]) if comparison["kind"] == "runs" else None
     again = secrets.token_urlsafe(16) if context.log and not at else ""
     more = {"names": [*names, *models], "lines": lines, "asked": (left, right)}
@@ -40,7 +60,7 @@ def compare(context: Context, left: Name = "", right: Name = "", question: Quest
 def curriculum(context: Context, run: str, at: At = 0) -> Shown:
     """What was asked for, how hard it was, how broad it stayed."""
     with context.tables() as live, context.tables(at) as db:
-        data, moments = studies.curriculum_data(db, run), readings.moments(live, run)
+        data, moments = curriculum_data(db, run), readings.moments(live, run)
     return Shown(data, at, {"heat": heatmap(data["cells"]), "moments": moments})
 
 
@@ -48,18 +68,16 @@ def curriculum(context: Context, run: str, at: At = 0) -> Shown:
 def rewards(context: Context, run: str, of: Name = "", at: At = 0) -> Shown:
     """What was rewarded, beside what was verified; one receipt explained."""
     with context.tables() as live, context.tables(at) as db:
-        data, moments = studies.rewards_data(db, run, of), readings.moments(live, run)
-    lines = curves([[{**row, "validation": row[key]} for row in data["truth"]] for key in studies.PROXY])
-    return Shown(
-        data, at, {"lines": lines, "moments": moments, "link": linker(data["run"], at), "measures": studies.PROXY}
-    )
+        data, moments = rewards_data(db, run, of), readings.moments(live, run)
+    lines = curves([[{**row, "validation": row[key]} for row in data["truth"]] for key in PROXY])
+    return Shown(data, at, {"lines": lines, "moments": moments, "link": linker(data["run"], at), "measures": PROXY})
 
 
 @twin("/calibration", "calibration.html.jinja")
 def calibration(context: Context, limit: Limit = 20, at: At = 0) -> Shown:
     """What confidence is worth: reliability before and after."""
     with context.tables(at) as db:
-        data = studies.calibration_data(db, limit)
+        data = calibration_data(db, limit)
     return Shown(
         data, at, {"pictures": [reliability(calibrator["reliability"] or ()) for calibrator in data["calibrators"]]}
     )
@@ -102,4 +120,165 @@ def experiment(context: Context, experiment: str, at: At = 0) -> Shown:
 def router_page(context: Context, scope: Name = "", name: Name = "", at: At = 0) -> Shown:
     """Budgets and their entries, decisions of strategies, and calls of models that cost something."""
     with context.tables(at) as db:
-        return Shown(studies.router_data(db, scope, name), at)
+        return Shown(router_data(db, scope, name), at)
+
+
+Row = dict[str, Any]
+SHOWN = 50
+"""Items, decisions, entries of one table."""
+PROXY = ("student_reward", "solve_rate", "label_accuracy", "validation")
+"""What is optimised, and three measures of what is meant by it."""
+
+
+def compare_data(context: ApiContext, db: sqlite3.Connection, left: str, right: str) -> Row:
+    """Compare two runs, two checkpoints where both are named as RUN/CHECKPOINT, or two attempts: RUN/ATTEMPT or a
+    submitted task.
+
+    Raises:
+        NotFoundError: no such run, checkpoint or attempt. ConfigError: two things of different kinds.
+    """
+    attempts = [names_attempt(name) for name in (left, right)]
+    if all(attempts):
+        return {"kind": "attempts", **pair_data(context, db, left, right)}
+    if any(attempts) or ("/" in left) != ("/" in right):
+        fix = "Name two runs, two checkpoints, or two attempts."
+        raise ConfigError("Things of different kinds cannot be compared.", fix=fix)
+    if "/" in left:
+        return {"kind": "checkpoints", **_checkpoints(context, db, _full(db, left), _full(db, right))}
+    return {"kind": "runs", **_runs(db, resolve(db, left), resolve(db, right))}
+
+
+def _full(db: sqlite3.Connection, name: str) -> str:
+    run, _, checkpoint = name.partition("/")
+    return f"{resolve(db, run)}/{checkpoint}"
+
+
+def _runs(db: sqlite3.Connection, left: str, right: str) -> Row:
+    rows = [show_run(db, run) for run in (left, right)]
+    plans = [plan_of(row) for row in rows]
+    back, forth = differing(plans[1], plans[0]), differing(plans[0], plans[1])
+    columns = ("status", "profile", "seed", "tasks", "attempts", "tool_calls", "student", "validation")
+    names = (*columns, "heldout_first", "heldout_last", "wall_s")
+    return {
+        "left": left,
+        "right": right,
+        "settings": [{"setting": key, "left": back.get(key), "right": forth.get(key)} for key in forth],
+        "facts": [{"what": name, "left": rows[0][name], "right": rows[1][name]} for name in names],
+        "curves": [learning_curve(db, run) for run in (left, right)],
+        "rewards": [reward_curve(db, run) for run in (left, right)],
+    }
+
+
+def _checkpoints(context: ApiContext, db: sqlite3.Connection, left: str, right: str) -> Row:
+    checkpoints = [find_student(db, name) for name in (left, right)]
+    scores = [list_evaluations(db, checkpoint["run"]) for checkpoint in checkpoints]
+    runs = [plan_of(show_run(db, checkpoint["run"])) for checkpoint in checkpoints]
+    plans = [plan.evaluation.model_dump(mode="json") for plan in runs]
+    items = [
+        _items(context, checkpoint, evaluations) for checkpoint, evaluations in zip(checkpoints, scores, strict=True)
+    ]
+    return {"left": left, "right": right, **side_by_side(checkpoints, scores, plans), **_paired(*items)}
+
+
+def _items(context: ApiContext, checkpoint: Row, scores: Sequence[Row]) -> dict[str, Row]:
+    """The items of its last validation by task; none where their artifact is not here."""
+    validations = [
+        evaluation
+        for evaluation in scores
+        if evaluation["checkpoint"] == checkpoint["checkpoint"] and evaluation["split"] == "validation"
+    ]
+    rows = held_items(context.artifacts, validations[-1]["items"]) if validations else None
+    return {str(row["task"]): row for row in rows or ()}
+
+
+def _paired(left: Mapping[str, Row], right: Mapping[str, Row]) -> Row:
+    """Attempts of both at the same items, those that only one solved first."""
+    both = [
+        {
+            "question": str(left[task].get("question", "")),
+            "left_answer": left[task].get("answer"),
+            "left": _verdict(left[task]),
+            "right_answer": right[task].get("answer"),
+            "right": _verdict(right[task]),
+        }
+        for task in left
+        if task in right
+    ]
+    both.sort(key=lambda row: row["left"] == row["right"])
+    return {"items": both[:SHOWN], "of_items": len(both), "parted": sum(row["left"] != row["right"] for row in both)}
+
+
+def _verdict(item: Row) -> str:
+    return {True: "right", False: "wrong"}.get(item.get("correct"), "undecided")  # type: ignore[arg-type]
+
+
+def curriculum_data(db: sqlite3.Connection, run: str) -> Row:
+    """Families and levels with their difficulty for this student, and each iteration in numbers."""
+    name = resolve(db, run)
+    band = plan_of(show_run(db, name)).curriculum.band
+    arms, cells = [], slots_by_iteration(db, name)
+    for arm in slots_together(cells):
+        graded = grade(int(arm["solved"]), arm["tried"], band, arm["turns"], arm["calls"])
+        arms.append({**arm, "grade": graded.grade, "lower95": graded.lower95, "upper95": graded.upper95})
+    iterations = [{**row, "tasks": int(row["tasks"] or 0)} for row in list_iterations(db, name)]
+    return {"run": name, "arms": arms, "cells": cells, "iterations": iterations}
+
+
+def rewards_data(db: sqlite3.Connection, run: str, of: str) -> Row:
+    """Rewards by iteration and part, what is rewarded beside what was verified, and the receipt of the task or attempt
+    ``of``, part by part."""
+    name = resolve(db, run)
+    measures = [
+        {"iteration": iteration["iteration"], **{key: iteration[key] for key in PROXY}}
+        for iteration in list_iterations(db, name)
+    ]
+    attempt = of if "-a" in of else ""
+    receipts = explain_rewards(db, name, attempt=attempt, task="" if attempt else of) if of else []
+    examples = [attempt["attempt"] for attempt in list_attempts(db, name, limit=8)]
+    return {
+        "run": name,
+        "of": of,
+        "curve": reward_curve(db, name),
+        "truth": measures,
+        "receipts": [explain_receipt(receipt) for receipt in receipts],
+        "examples": examples,
+    }
+
+
+def calibration_data(db: sqlite3.Connection, limit: int) -> Row:
+    """Calibrators with their reliability, the newest measurement first."""
+    return {"calibrators": list_calibrators(db, limit=limit)}
+
+
+def router_data(db: sqlite3.Connection, scope: str, name: str) -> Row:
+    """Budgets, the invoice of one, calls by model, role, domain and day, and the newest decisions and calls. Amounts in
+    nano-dollars."""
+    entries = list_entries(db, scope, name, SHOWN) if scope and name else []
+    return {
+        "budgets": [{**row, "shown": shown_amounts(row)} for row in list_budgets(db, limit=SHOWN)],
+        "entries": [{**row, "shown": dollars(row["amount"] or 0)} for row in entries],
+        "of": f"{scope} {name}".strip(),
+        "stats": {
+            by: [{"by": row[by], **model_columns(row)} for row in rows[:SHOWN]]
+            for by, rows in stats_by_each(db).items()
+        },
+        "decisions": [_decided(*event) for event in reversed(newest_events(db, type="CallRouted", limit=SHOWN))],
+        "calls": [_called(*event) for event in reversed(newest_events(db, type="ModelCalled", limit=SHOWN))],
+    }
+
+
+def _decided(seq: int, body: bytes) -> Row:
+    event = json.loads(body)
+    data = event["data"]
+    why = "; ".join(step["reason"] for step in data["steps"] if step["reason"])
+    fields = {key: data[key] for key in ("route", "role", "strategy", "chosen")}
+    return {"event": f"event {seq}", "seq": seq, "run": event["run"], **fields, "why": why}
+
+
+def _called(seq: int, body: bytes) -> Row:
+    event = json.loads(body)
+    data = event["data"]
+    cost = data.get("cost")
+    fields = {key: data.get(key) for key in ("provider", "model", "role", "finish", "cache", "route")}
+    price = dollars(cost) if isinstance(cost, int) else None
+    return {"event": f"event {seq}", "seq": seq, "run": event["run"], **fields, "cost": price}

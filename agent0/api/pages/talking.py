@@ -18,6 +18,7 @@ from agent0.api.pages.rendering import page
 from agent0.api.pages.twins import Row, Shown, router, twin
 from agent0.api.v1.tasks import TaskRequest, submission_data, submit_task
 from agent0.assembly.runtime.read_models import NothingError
+from agent0.assembly.validate.call_forms import call_forms
 from agent0.projections.runs import list_runs
 from agent0.projections.submissions import list_submissions
 
@@ -92,3 +93,9 @@ def _model_names(context: ApiContext) -> list[str]:
         return [model["id"] for model in models(context)["data"]] if context.models else []
     except NothingError:
         return []
+
+
+@twin("/models/calls", "calls.html.jinja", tagged=False)
+def calls(context: Context) -> Shown:
+    """Which form of calls each model's chat template teaches, and what of it is read back."""
+    return Shown({"models": call_forms(context.settings)})

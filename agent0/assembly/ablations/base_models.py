@@ -17,7 +17,7 @@ from agent0.assembly.runtime.child_process import child, last_words, size
 from agent0.errors import ConfigError, OperationError
 from agent0.experiments.ablation_runs import AblationRun
 from agent0.infra.log.server_folder import write
-from agent0.infra.models.tiny import PACKAGED
+from agent0.infra.models.transformers import PACKAGED
 
 PROVENANCE = "provenance.json"
 MODULE = "agent0.cli.experiments.worker_base"

@@ -66,7 +66,7 @@ class Study:
 
     def page(self, path: str | Path | None = None) -> Path:
         """Write the page of the study, beside its runs unless ``path`` names a place; returns where it is."""
-        from agent0.report.html.ablation_page import ablation_page
+        from agent0.report.html.benchmark_page import ablation_page
 
         file = Path(path) if path else Path(self.found["folder"]) / "page.html"
         file.write_text(ablation_page(self.found), encoding="utf-8")

@@ -19,7 +19,7 @@ from agent0.assembly.log.access import open_log
 from agent0.assembly.models.lineage import check_stored
 from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.stamping import recorded, utc_now
-from agent0.assembly.validate.tool_form import with_tool_form
+from agent0.assembly.validate.call_forms import with_tool_form
 from agent0.errors import ConfigError, NotFoundError
 from agent0.evaluation.benchmark_scores import cost, grouped, results, tally
 from agent0.evaluation.benchmarks import Benchmark, Item, chosen, drawn, make_items, read_items

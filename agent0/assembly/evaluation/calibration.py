@@ -10,7 +10,7 @@ from typing import Any
 from agent0.assembly.evaluation.benchmark_item import answer_fields
 from agent0.assembly.evaluation.benchmark_run import taken_up
 from agent0.assembly.log.access import open_log
-from agent0.assembly.routing.measuring import measure_of
+from agent0.assembly.routing.strategies import measure_of
 from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import ConfigError, OperationError

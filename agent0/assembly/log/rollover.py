@@ -4,18 +4,21 @@ from pathlib import Path
 from typing import Any
 
 from agent0.assembly.log.access import open_log
-from agent0.assembly.log.carried_budgets import entries_to_carry
 from agent0.assembly.log.export import ExportRequest, describe_archive, write
 from agent0.assembly.log.integrity import seal_file, sealer, verify
 from agent0.assembly.log.restore import require_whole
-from agent0.assembly.log.rollover_recovery import MANIFEST, finish
+from agent0.assembly.log.rollover_recovery import MANIFEST, entries_to_carry, finish
 from agent0.assembly.runtime.read_models import catch_up, reading
+from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import OperationError
+from agent0.events.alarms import LOG, MessageExcluded
+from agent0.events.base import sha256
 from agent0.infra.integrity.archive import Manifest
 from agent0.infra.integrity.archive_place import open_archive
 from agent0.infra.integrity.seal_journal import Archived
 from agent0.infra.integrity.sealer import BrokenLogError
 from agent0.infra.log.event_log import Log
+from agent0.infra.log.set_aside import unreadable
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.infra.storage.state_files import StateFiles
 from agent0.projections.runs import list_runs
@@ -71,3 +74,19 @@ async def _put_away(settings: Settings, log: Log, path: Path) -> Manifest:
     )
     seal_file(settings).note(noted)  # from here on the old stream may go
     return manifest
+
+
+async def set_aside(settings: Settings, seq: int, reason: str) -> dict[str, Any]:
+    """Go on without the message at ``seq``, which is no event; what was noted of it.
+
+    Raises:
+        NotFoundError: there is none. OperationError: it can be read, or was set aside before.
+    """
+    async with open_log(settings) as log:
+        body = await log.body(seq)
+        if not (why := unreadable(body)):
+            fix = "To leave an event out for good: agent0 events export PATH --redact TASK"
+            raise OperationError(f"Event {seq} is not set aside.", "It can be read, or was set aside before.", fix)
+        event = MessageExcluded(at=seq, sha256=sha256(body), reason=reason)
+        await log.append([recorded(LOG, event)])
+    return {"at": seq, "sha256": event.sha256, "bytes": len(body), "why": why, "reason": reason}

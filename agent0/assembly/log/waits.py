@@ -5,7 +5,7 @@ from pathlib import Path
 
 from agent0.infra.bus import user_code
 from agent0.infra.models.calls import first_words
-from agent0.infra.storage import disk
+from agent0.infra.storage import files as disk
 
 LOOK_S = 1.0
 

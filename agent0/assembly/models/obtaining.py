@@ -14,7 +14,7 @@ from agent0.config.catalogue import NOTE, StoredModel, store_of, stored_model
 from agent0.errors import Agent0Error, DependencyError, NotFoundError, OperationError
 from agent0.infra.model_files import hub, local, ollama, packages
 from agent0.infra.model_files.offers import Offer, Report
-from agent0.infra.storage.disk import RESERVE
+from agent0.infra.storage.files import RESERVE
 from agent0.infra.weights.dequantise import digest_of
 from agent0.infra.weights.gguf_header import read_header
 from agent0.settings.catalogue import CatalogueModel, HubSource, OllamaSource, PackageSource

@@ -5,7 +5,6 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from agent0.assembly.replay.deleted_runs import require_kept
 from agent0.assembly.replay.state_snapshots import state_snapshots
 from agent0.assembly.runtime.plugins import check_plugins, known_handlers
 from agent0.assembly.runtime.stamping import new_token, recorded
@@ -17,7 +16,7 @@ from agent0.evaluation.suite import requested_benchmark
 from agent0.events.alarms import AlarmRaised, EventRedacted
 from agent0.events.base import Event, Recorded, effect_id
 from agent0.events.checkpoints import EvaluationItemRequested, EvaluationRequested
-from agent0.events.runs import IterationMeasured, RunFailed, RunStarted
+from agent0.events.runs import IterationMeasured, RunDeleted, RunFailed, RunStarted
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.folding import state_until
 from agent0.infra.log.state_snapshots import Snapshots
@@ -313,3 +312,14 @@ def pairs_of(pairs: list[str] | None) -> dict[str, str]:
             raise ConfigError(f"{pair!r} is no setting.", fix="Write KEY=VALUE, as in training.student.lr=0.001.")
         out[key.strip()] = value
     return out
+
+
+async def require_kept(log: Log, run: str) -> None:
+    """Require that ``run`` was not deleted.
+
+    Raises:
+        OperationError: it was.
+    """
+    async for deleted in log.read(run, [RunDeleted.__name__]):
+        why = f"Its checkpoints and transcripts were thrown away at {deleted.time:%Y-%m-%d %H:%M}."
+        raise OperationError(f"Run {run} is deleted.", why, "Its events stay: agent0 events tail --run " + run)

@@ -1,16 +1,22 @@
 """Part of the rim: which models cost money and by which vendor's prices, and which models stand in for others."""
 
 from collections.abc import Iterator, Mapping
+from typing import TypeVar, get_args
 
-from agent0.assembly.routing.addresses import with_addresses
-from agent0.assembly.routing.budgets import SCOPES
+from agent0.assembly.log.access import open_log
 from agent0.assembly.routing.compressing import check_compression
 from agent0.assembly.routing.strategies import check_strategy
-from agent0.assembly.runtime.stamping import utc_now
-from agent0.errors import ConfigError, UnknownPriceError
+from agent0.assembly.runtime.stamping import recorded, utc_now
+from agent0.config.loading import nearest
+from agent0.errors import ConfigError, UnknownPriceError, bare_address
+from agent0.events.budgets import BudgetScope
+from agent0.infra.gateway.ledger import Account, Ledger
 from agent0.infra.gateway.prices import Prices, vendor_of
+from agent0.infra.log.event_log import Log
 from agent0.infra.models.ollama import CLOUD, is_cloud
-from agent0.settings import ActorConfig, RouterSettings, RoutingConfig, ServerSettings, Settings
+from agent0.routing.budgets import Balance, Purpose, in_nano
+from agent0.settings import ActorConfig, RouterSettings, RoutingConfig, RunConfig, ServerSettings, Settings
+from agent0.settings.process import ModelSettings
 from agent0.settings.router import CompressionSettings
 
 USAGE: Mapping[str, tuple[str, str]] = {
@@ -133,3 +139,82 @@ def _check_price(actor: ActorConfig, router: RouterSettings) -> None:
         why = f"router.caps.{capped[0]} caps a budget, and the price table does not have this model."
         fix = f'Name its prices by the setting router.prices."{name}" (input, output: US dollars a million tokens).'
         raise UnknownPriceError(f"Nobody knows what a call to {name} costs.", why, fix)
+
+
+SCOPES: tuple[BudgetScope, ...] = get_args(BudgetScope)
+
+
+def open_ledger(settings: Settings, log: Log) -> Ledger:
+    """The ledger of ``log``, stamped by this process."""
+    return Ledger(log, recorded, utc_now, settings.router.expiry_s)
+
+
+def caps(router: RouterSettings) -> Mapping[BudgetScope, int | None]:
+    """The caps that the settings name, in nano-dollars."""
+    named: dict[BudgetScope, float | None] = {scope: getattr(router.caps, scope) for scope in SCOPES}
+    return {scope: None if usd is None else in_nano(usd) for scope, usd in named.items()}
+
+
+def scope_of(name: str) -> BudgetScope:
+    """The scope that a user named.
+
+    Raises:
+        ConfigError: there is none of this name.
+    """
+    for scope in SCOPES:
+        if scope == name:
+            return scope
+    scopes = f"Known: {', '.join(SCOPES)}."
+    raise ConfigError(f"There is no budget of a {name!r}.", scopes, nearest(name, list(SCOPES)))
+
+
+def name_of(settings: Settings, scope: BudgetScope, name: str) -> str:
+    """``name``, or whose budget is meant where it is empty: today's, or that of the user whom the settings name.
+
+    Raises:
+        ConfigError: a run or provider has to be named.
+    """
+    if name:
+        return name
+    if scope == "day":
+        return f"{utc_now():%Y-%m-%d}"
+    if scope == "user":
+        return settings.router.user
+    raise ConfigError(f"Which {scope}?", fix=f"Name it: agent0 router budget show {scope} NAME")
+
+
+async def change_cap(settings: Settings, scope: BudgetScope, name: str, usd: float | None, reason: str) -> Balance:
+    """Raise, lower or remove (None) a cap by an entry of its own; the balance after it.
+
+    Raises:
+        ConfigError: it is below zero. DependencyError, LogError: the log cannot be written.
+    """
+    cap = None if usd is None else in_nano(usd)
+    async with open_log(settings, make=True) as log:
+        return await open_ledger(settings, log).set_cap(Account(scope, name), cap, Purpose(reason=reason))
+
+
+Actor = TypeVar("Actor", bound=ActorConfig)
+USUAL = str(ModelSettings.model_fields["ollama_url"].default)
+
+
+def ollama_address(actor: ActorConfig, settings: Settings) -> str:
+    """Where the Ollama of ``actor`` is: what these settings say, else what its run was started with."""
+    address = settings.models.ollama_url
+    return actor.base_url if actor.base_url and address == USUAL else address
+
+
+def with_addresses(settings: Settings) -> RunConfig:
+    """The run of ``settings`` with the address of each role's Ollama, as it is recorded: who resumes the run asks the
+    same server. One with a password in it stays out."""
+    run = settings.run
+    return run.model_copy(update={role: addressed(getattr(run, role), settings) for role in ("student", "teacher")})
+
+
+def addressed(actor: Actor, settings: Settings) -> Actor:
+    """``actor`` with the address of its Ollama, where that is not the usual one and no password stands in it: a server
+    on another network is remote, whatever its models are called."""
+    url = settings.models.ollama_url
+    if actor.provider != "ollama" or actor.base_url or url in (USUAL, "") or bare_address(url) != url:
+        return actor
+    return actor.model_copy(update={"base_url": url})

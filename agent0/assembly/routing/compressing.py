@@ -3,9 +3,7 @@
 from collections.abc import Callable
 
 from agent0.errors import ConfigError
-from agent0.infra.gateway.compression.ranking import bm25
-from agent0.infra.gateway.compression.shortening import Shortening
-from agent0.infra.gateway.compression.summary import Store, Summaries
+from agent0.infra.gateway.compression import Shortening, Store, Summaries, bm25
 from agent0.ports.models import Model
 from agent0.routing.compression import Compression
 from agent0.settings import ActorConfig

@@ -1,11 +1,11 @@
 """Part of the rim: puts budgets, cache, guards and stand-ins before every model that needs them."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
-from agent0.assembly.routing.billing import USAGE, stand_ins, summarizer_of, vendor_billing
-from agent0.assembly.routing.budgets import SCOPES, caps, open_ledger
-from agent0.assembly.routing.cache import open_cache
+from agent0.assembly.routing.billing import SCOPES, USAGE, caps, open_ledger, stand_ins, summarizer_of, vendor_billing
 from agent0.assembly.routing.compressing import shortening_of
 from agent0.assembly.routing.strategies import entry_of, rules_of
 from agent0.assembly.runtime.stamping import recorded, utc_now
@@ -13,8 +13,7 @@ from agent0.errors import ConfigError
 from agent0.infra.gateway.batches import Batches
 from agent0.infra.gateway.billed import Billed, Books, Remote
 from agent0.infra.gateway.cache import AnswerCache
-from agent0.infra.gateway.compression.shortening import Shortening
-from agent0.infra.gateway.compression.summary import Store
+from agent0.infra.gateway.compression import Shortening, Store
 from agent0.infra.gateway.gateway import Gateway, Guards, Link, LocalLink, RemoteLink, TriedModel
 from agent0.infra.gateway.pins import Pins
 from agent0.infra.gateway.prices import Prices
@@ -69,7 +68,7 @@ class Gates:
         routing = getattr(actor, "routing", RoutingConfig())
         if not routing.strategy:
             return Gateway(links, model, self._settings.router.hold)
-        from agent0.assembly.routing.measuring import measure_of
+        from agent0.assembly.routing.strategies import measure_of
 
         entry, rules, measure = entry_of(routing.strategy), rules_of(routing), measure_of(routing, actor)
         plan = Plan(role, entry, rules, routing.right, routing.calibrators, measure)
@@ -169,3 +168,30 @@ def batch_api(actor: ActorConfig) -> BatchApi:
     from agent0.infra.models.openai.batches import OpenAIBatches
 
     return OpenAIBatches(actor)
+
+
+def open_cache(settings: Settings) -> AnswerCache:
+    """The cache in the data folder; its file is made at the first look."""
+    plan = settings.router.cache
+    return AnswerCache(settings.home / "cache" / "answers.sqlite", plan.days, plan.mib)
+
+
+@contextmanager
+def _looked_into(settings: Settings) -> Iterator[AnswerCache]:
+    cache = open_cache(settings)
+    try:
+        yield cache
+    finally:
+        cache.close()
+
+
+def cached_models(settings: Settings) -> list[dict[str, Any]]:
+    """What is kept of each model; amounts in nano-dollars."""
+    with _looked_into(settings) as cache:
+        return cache.models()
+
+
+def clear_cache(settings: Settings) -> int:
+    """Drop all answers that are kept; returns how many there were."""
+    with _looked_into(settings) as cache:
+        return cache.clear()

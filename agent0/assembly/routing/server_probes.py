@@ -1,10 +1,10 @@
 """Part of the rim: what servers of models are asked before a run: whether they have and do what it needs."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
-from agent0.assembly.routing.addresses import ollama_address
-from agent0.assembly.routing.billing import vendor_billing
-from agent0.errors import AuthError
+from agent0.assembly.routing.billing import ollama_address, vendor_billing
+from agent0.errors import AuthError, ConfigError, DependencyError
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.settings import ActorConfig, RunConfig, Settings, StudentConfig
 
@@ -59,3 +59,37 @@ def trained_rank(actor: ActorConfig, run: RunConfig) -> int:
     """The rank of the adapters that ``run`` trains for ``actor``; 0 where it trains none."""
     roles = [role for role, plays in (("student", run.student), ("teacher", run.teacher)) if plays == actor]
     return max((recipe.rank for role in roles if (recipe := run.training.learning(role))), default=0)
+
+
+EXTRA_OPENAI, EXTRA_ANTHROPIC = "make setup EXTRAS=openai", "make setup EXTRAS=anthropic"
+
+
+def check_openai(actor: ActorConfig) -> None:
+    """The package, an address and the key of a server of OpenAI's API.
+
+    Raises:
+        DependencyError, ConfigError, AuthError: one of them is missing.
+    """
+    if find_spec("openai") is None:
+        raise DependencyError("The package that talks to such servers", "Not installed: openai.", EXTRA_OPENAI)
+    if not actor.base_url:
+        fix = (
+            "Set base_url of its role (run.student, run.teacher, run.verification.judge), as http://127.0.0.1:8000/v1;"
+            " of a model that stands in: router.servers.openai.base_url."
+        )
+        raise ConfigError("Provider openai needs the address of a server.", "The setting base_url is empty.", fix)
+    from agent0.infra.models.openai.provider import key_of
+
+    key_of(actor)
+
+
+def check_anthropic(actor: ActorConfig) -> None:
+    """The package, a model's name and the key of Anthropic; errors as ``check_openai``."""
+    if find_spec("anthropic") is None:
+        raise DependencyError("The package that talks to Anthropic", "Not installed: anthropic.", EXTRA_ANTHROPIC)
+    if not actor.model:
+        fix = "Name one: run.<role>.provider = anthropic/MODEL."
+        raise ConfigError("Provider anthropic needs the name of a model.", "The setting model is empty.", fix)
+    from agent0.infra.models.anthropic.provider import key_of
+
+    key_of(actor)

@@ -6,8 +6,8 @@ from pathlib import Path
 from agent0.assembly.log.access import check_log, open_log
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.runtime.read_models import catch_up, live_path
-from agent0.assembly.validate.check import Check, State
 from agent0.assembly.validate.requirements import REQUIREMENTS, Look, check_actors, examine
+from agent0.assembly.validate.room import Check, State
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.catalogue import stored_models
 from agent0.errors import DependencyError, LogError

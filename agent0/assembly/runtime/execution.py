@@ -14,15 +14,16 @@ from agent0.assembly.runtime.progress import Progress
 from agent0.assembly.runtime.read_models import catch_up, reading, run_projector
 from agent0.assembly.runtime.stamping import recorded, utc_now
 from agent0.assembly.tooling.tool_policy import with_policy
+from agent0.assembly.validate.call_forms import begun_with_form
 from agent0.assembly.validate.requirements import require
 from agent0.assembly.validate.run_config import check_names
-from agent0.assembly.validate.sandbox_speed import fitted
-from agent0.assembly.validate.tool_form import begun_with_form
+from agent0.config.loading import config_of
 from agent0.errors import Agent0Error, ConfigError, DependencyError, OperationError, RunFailedError
 from agent0.events.base import Recorded
 from agent0.events.runs import RunPaused, RunResumed, RunStarted
+from agent0.experiments.smaller_run import difference, shrunk
 from agent0.infra.log.event_log import Log
-from agent0.infra.storage.disk import NAME, shortage
+from agent0.infra.storage.files import NAME, shortage
 from agent0.projections.events import list_events
 from agent0.projections.runs import list_runs
 from agent0.settings import RunConfig, Settings
@@ -201,3 +202,27 @@ async def _pause(log: Log, run: str, error: BaseException, observer: Observer) -
             return
         await log.append([recorded(run, paused)])
     observer.say(f"{'Stopped' if by_hand else 'Failed'}; nothing is lost. {resume_command(run)}", warning=True)
+
+
+_LACKING = "`agent0 sandbox check` says what a warm sandbox lacks."
+
+
+def fitted(app: App, begin: Recorded) -> tuple[Recorded, str]:
+    """Make ``begin`` small enough for a machine without a warm sandbox, but for what a person typed. Returns it and a
+    notice, empty where nothing changed."""
+    backend = getattr(app.ports.get("sandbox"), "backend", "")
+    if not isinstance(begin.event, RunStarted) or not backend.endswith("-cold"):
+        return begin, ""
+    asked_config = RunConfig.recorded(begin.event.config)
+    smaller = shrunk(asked_config, app.settings.typed)
+    config, digest = config_of(smaller)
+    chosen = app.settings.sandbox.backend == backend
+    notice = (
+        f"{f'sandbox.backend is {backend}' if chosen else f'Only {backend} works here'}: every tool call starts a "
+        "process of its own, and imports what it needs. "
+    )
+    notice += "With auto a warm sandbox is tried first." if chosen else _LACKING
+    if changed := difference(asked_config, smaller):
+        notice += f" This run is made smaller: {changed}."
+    event = begin.event.model_copy(update={"config": config, "config_sha": digest})
+    return begin.model_copy(update={"event": event}), notice

@@ -5,7 +5,7 @@ from pathlib import Path
 from agent0.assembly.routing import actor_limits as limits
 from agent0.config.catalogue import catalogue_model
 from agent0.errors import DependencyError
-from agent0.infra.models.tiny import PACKAGED
+from agent0.infra.models.transformers import PACKAGED
 from agent0.infra.weights.dequantise import dequantised, folder_of, has_weights, unusable
 from agent0.infra.weights.gguf_header import is_gguf
 from agent0.settings import ActorConfig

@@ -4,7 +4,7 @@ import json
 from collections.abc import Hashable
 from typing import Any
 
-from agent0.assembly.routing.addresses import addressed
+from agent0.assembly.routing.billing import addressed
 from agent0.assembly.routing.gate import Gates
 from agent0.assembly.runtime.providers import OpenEmbedder, embedders, named, provider_of
 from agent0.errors import ConfigError

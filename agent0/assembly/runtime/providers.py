@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from agent0.assembly.routing import actor_limits as limits
-from agent0.assembly.routing.addresses import ollama_address
-from agent0.assembly.routing.billing import vendor_billing
-from agent0.assembly.routing.server_checks import check_anthropic, check_openai
-from agent0.assembly.routing.server_probes import probe_ollama, probe_openai, shared_folder
+from agent0.assembly.routing.billing import ollama_address, vendor_billing
+from agent0.assembly.routing.server_probes import (
+    check_anthropic,
+    check_openai,
+    probe_ollama,
+    probe_openai,
+    shared_folder,
+)
 from agent0.assembly.runtime.model_folders import (
     present_weights,
     require_file,
@@ -26,8 +30,7 @@ from agent0.config.loading import nearest
 from agent0.errors import ConfigError, DependencyError
 from agent0.infra.embeddings.embedders import MiniLM, Ngram
 from agent0.infra.models.calls.thinking import template_arguments
-from agent0.infra.models.tiny import PACKAGED, packaged, tiny
-from agent0.infra.models.transformers import Transformers, check_folder
+from agent0.infra.models.transformers import PACKAGED, Transformers, check_folder, packaged, tiny
 from agent0.infra.training.lora_trainer import LoraTrainer
 from agent0.infra.weights.gguf_header import is_gguf
 from agent0.ports.models import Embedder, Model

@@ -16,7 +16,7 @@ from agent0.infra.integrity.sealer import extent, require
 from agent0.infra.log.event_log import Log, NoLogError
 from agent0.infra.log.streams import GoneError
 from agent0.infra.storage import sqlite
-from agent0.infra.storage.disk import shortage, writable
+from agent0.infra.storage.files import shortage, writable
 from agent0.projections import Projector, StoppedError, Views, tables
 from agent0.settings import Settings
 

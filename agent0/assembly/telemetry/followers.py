@@ -7,18 +7,17 @@ import hmac
 import json
 import logging
 import urllib.request
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from agent0.assembly.runtime.read_models import NothingError, reading
 from agent0.assembly.runtime.stamping import utc_now
-from agent0.assembly.telemetry.calming import Calm
-from agent0.assembly.telemetry.chat_messages import Message, discord_message, slack_message
-from agent0.assembly.telemetry.spans import TOLD, otlp, spans_of
+from agent0.assembly.telemetry.spans import TOLD, Message, discord_message, otlp, slack_message, spans_of
 from agent0.config.distribution import installed_version
 from agent0.errors import Agent0Error, ConfigError
+from agent0.events.alarms import AlarmRaised, AlarmResolved
 from agent0.events.base import Recorded, decode
 from agent0.infra.telemetry.json_logs import about
 from agent0.projections import position
@@ -198,3 +197,40 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> None:
     request = urllib.request.Request(url, body, all_headers, method="POST")  # noqa: S310 - a setting: http or https
     with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:  # noqa: S310
         answer.read()
+
+
+@dataclass(frozen=True)
+class Calm:
+    """Ends of alarms that are not sent yet, oldest first: each may be raised again until ``calm`` has passed."""
+
+    calm: timedelta
+    ends: tuple[Recorded, ...] = ()
+
+    def take(self, events: Iterable[Recorded], moment: datetime) -> "tuple[list[Recorded], Calm]":
+        """Take in ``events``: what is to be sent as of ``moment``, of what waited before too, and what waits since."""
+        ends, out = list(self.ends), list[Recorded]()
+        for stored in events:
+            out += _over(ends, stored.time - self.calm)
+            match stored.event:
+                case AlarmResolved() if self.calm:
+                    ends.append(stored)
+                case AlarmRaised() if again := [end for end in ends if _same(end, stored)]:
+                    ends = [end for end in ends if end not in again]
+                case _:
+                    out.append(stored)
+        out += _over(ends, moment - self.calm)
+        return out, Calm(self.calm, tuple(ends))
+
+
+def _over(ends: list[Recorded], until: datetime) -> Iterator[Recorded]:
+    """Take out what has been held since ``until`` or longer."""
+    for end in [end for end in ends if end.time <= until]:
+        ends.remove(end)
+        yield end
+
+
+def _same(end: Recorded, begin: Recorded) -> bool:
+    ended, begun = end.event, begin.event
+    assert isinstance(ended, AlarmResolved)  # noqa: S101 - nothing else is held
+    assert isinstance(begun, AlarmRaised)  # noqa: S101 - matched before
+    return (end.run, ended.alarm) == (begin.run, begun.alarm)

@@ -6,7 +6,8 @@ outputs of tools are not sent.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -16,6 +17,7 @@ from agent0.events.models import ModelCalled
 from agent0.events.tasks import ResultVerified, TaskAttempted, ToolCalled
 from agent0.events.traces import trace_of
 from agent0.events.values import ToolState, Usage
+from agent0.projections.wording import describe
 
 SERVICE, SCOPE = "agent0", "agent0.events"
 OPERATION, AGENT, PROVIDER = "gen_ai.operation.name", "gen_ai.agent.name", "gen_ai.provider.name"
@@ -148,3 +150,41 @@ def _value(value: Value) -> dict[str, Any]:
 
 def _digest(*parts: str) -> str:
     return hashlib.sha256("/".join(parts).encode()).hexdigest()
+
+
+SLACK_CHARACTERS, DISCORD_CHARACTERS = 4000, 2000
+"""Slack recommends to keep a text below the one and cuts it at ten times as much; Discord refuses more than the other.
+https://docs.slack.dev/reference/methods/chat.postMessage, https://docs.discord.com/developers/resources/webhook"""
+LINE_CHARACTERS = 500
+Message = Callable[[Sequence[Recorded]], bytes]
+
+
+def slack_message(news: Sequence[Recorded]) -> bytes:
+    """Make the JSON body for a Slack channel that is notified of ``news``. What models wrote mentions no person: the
+    characters that make Slack's own marks are escaped, as Slack asks."""
+    lines = [_line(stored).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") for stored in news]
+    return json.dumps({"text": _within(lines, SLACK_CHARACTERS)}).encode()
+
+
+def discord_message(news: Sequence[Recorded]) -> bytes:
+    """Make the JSON body for a Discord channel that is notified of ``news``; it mentions no person."""
+    text = _within([_line(stored) for stored in news], DISCORD_CHARACTERS)
+    return json.dumps({"content": text, "allowed_mentions": {"parse": []}}).encode()
+
+
+def _line(stored: Recorded) -> str:
+    text = " ".join(f"{stored.run}: {describe(stored)}".split())
+    return text if len(text) <= LINE_CHARACTERS else f"{text[: LINE_CHARACTERS - 1]}…"
+
+
+def _within(lines: Sequence[str], most: int) -> str:
+    """The newest ``lines`` that fit, oldest first, behind the number of those left out."""
+    kept: list[str] = []
+    room = most - len(f"{len(lines)} earlier notices: agent0 events tail")
+    for line in reversed(lines):
+        room -= len(line) + 1
+        if room < 0:
+            break
+        kept.append(line)
+    left = len(lines) - len(kept)
+    return "\n".join([*([f"{left} earlier notices: agent0 events tail"] if left else []), *reversed(kept)])

@@ -6,16 +6,14 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from agent0.assembly.routing.addresses import ollama_address
-from agent0.assembly.routing.billing import actors_of
+from agent0.assembly.routing.billing import actors_of, ollama_address
 from agent0.assembly.runtime.model_folders import require_folder
 from agent0.assembly.runtime.providers import provider_of
-from agent0.assembly.validate.check import Check
+from agent0.assembly.validate.room import Check
 from agent0.assembly.validate.template_check import calls_of_model
 from agent0.errors import Agent0Error, RequirementsError
 from agent0.infra.engine.folder_template import form_of_folder
-from agent0.infra.models.tiny import BASE, PACKAGED
-from agent0.infra.models.transformers import check_folder
+from agent0.infra.models.transformers import BASE, PACKAGED, check_folder
 from agent0.infra.weights.gguf import chat_template
 from agent0.infra.weights.gguf_header import is_gguf
 from agent0.infra.weights.readable import check_readable

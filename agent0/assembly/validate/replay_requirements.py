@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping
 
 from agent0.assembly.runtime.providers import provider_of
-from agent0.assembly.validate.check import Check
 from agent0.assembly.validate.requirements import OPENED, REQUIREMENTS, Look, examine, lacking
+from agent0.assembly.validate.room import Check
 from agent0.events.values import Role
 from agent0.settings import ActorConfig, RunConfig, Settings
 from agent0.settings.roles import JudgeConfig

@@ -18,9 +18,8 @@ from agent0.assembly.routing.billing import actors_of, check_routing
 from agent0.assembly.runtime.mcp_tools import mcp_tools
 from agent0.assembly.runtime.port_openers import benchmark_files, open_port
 from agent0.assembly.runtime.providers import embedders, provider_of
-from agent0.assembly.validate.check import Check, State
 from agent0.assembly.validate.model_checks import models, weights_of
-from agent0.assembly.validate.room import disk_need, memory_needs
+from agent0.assembly.validate.room import Check, State, disk_need, memory_needs
 from agent0.errors import (
     Agent0Error,
     AuthError,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 from agent0.assembly.routing.billing import actors_of
 from agent0.assembly.runtime.providers import provider_of
@@ -171,3 +172,16 @@ def _adapter(model: LocalModel) -> int:
     if model.shape is None or model.recipe is None:
         return 0
     return 4 * (model.recipe.rank * model.shape.ways or model.shape.weights)
+
+
+State = Literal["ok", "warn", "fail"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing looked at. ``warn``: the tiny profile runs nevertheless."""
+
+    name: str
+    state: State
+    detail: str
+    fix: str = ""

@@ -9,7 +9,8 @@ import typer
 from agent0.cli import console
 from agent0.cli.evaluation.bench_options import HERE, Data
 from agent0.errors import ConfigError, OperationError
-from agent0.evaluation.benchmarks import Benchmark
+from agent0.evaluation.benchmarks import Benchmark, benchmarks, chosen, converted, read_items
+from agent0.evaluation.benchmarks import benchmarks as known
 from agent0.evaluation.benchmarks.rows.upstream import HOST, SOURCES, Upstream
 
 Mirror = Annotated[str, typer.Option(help="Address that has the same files as raw.githubusercontent.com.")]
@@ -24,8 +25,6 @@ def fetch(
 ) -> None:
     """Fetch rows of benchmarks into a folder. Each file is pinned to a commit and a sha256; its licence is said first,
     and what does not read as that benchmark's rows is not written."""
-    from agent0.evaluation.benchmarks import benchmarks as known
-
     fetched = []
     for name in _names(benchmarks):
         entry, source = known()[name], SOURCES[name]
@@ -47,8 +46,6 @@ def _names(text: str) -> list[str]:
     Raises:
         ConfigError: one cannot.
     """
-    from agent0.evaluation.benchmarks import benchmarks, chosen
-
     names = list(SOURCES) if text == "all" else list(dict.fromkeys(name.strip() for name in text.split(",")))
     chosen(names)
     for name in names:
@@ -65,7 +62,6 @@ def _carriers(source: Upstream) -> str:
 
 def _fetch(entry: Benchmark, source: Upstream, path: Path, host: str) -> int:
     """Rows written."""
-    from agent0.evaluation.benchmarks import converted, read_items
     from agent0.infra.web.download import fetched, store
 
     lines = []

@@ -2,16 +2,21 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
 import typer
 
 from agent0.assembly.models.lineage import touched
+from agent0.assembly.replay.forks import pairs_of
 from agent0.assembly.replay.reroute import Priced, Reroute, reroute_run
+from agent0.assembly.replay.rescore import Progress, Rescore, gather, gather_different, rescore_run
+from agent0.assembly.replay.reverify import Reverify
+from agent0.assembly.replay.reverify import reverify as judge_again
 from agent0.assembly.runtime.read_models import reading_log
 from agent0.assembly.validate.rewards import AS_RUN, reward_policy
 from agent0.cli import console
-from agent0.cli.experiments import ablation, hyperparameters
+from agent0.cli.experiments import ablation
+from agent0.cli.experiments import ablation as hyperparameters
 from agent0.errors import ConfigError
 from agent0.events.values import Role
 from agent0.experiments.compare_runs import same_checkpoint, side_by_side
@@ -22,9 +27,6 @@ from agent0.report.conclusions import conclusion
 from agent0.report.score_answers import retrain_answer, reverify_answer
 from agent0.routing.budgets import dollars
 from agent0.settings import RoutingConfig, Settings
-
-if TYPE_CHECKING:
-    from agent0.assembly.replay.rescore import Progress
 
 app = typer.Typer(
     help="Experiments: other rewards, verdicts or training from the log; ablation studies; comparisons of runs."
@@ -107,9 +109,6 @@ def rescore(
 ) -> None:
     """Recompute all rewards of a run, its teacher's too, and show what changes: under a set, a file of rules, or
     single settings (--set run.rewards.weights.token_cost=0.1). With its own rules: nothing."""
-    from agent0.assembly.replay.forks import pairs_of
-    from agent0.assembly.replay.rescore import Rescore, rescore_run
-
     settings = console.settings(plugins=plugin)
     policy, changes = reward_policy(rewards), pairs_of(pairs)
     if commit and not name:
@@ -147,10 +146,6 @@ def reverify(
     """Judge all attempts of a run again in fresh sandboxes, by today's verifiers or other settings of them (--set
     verification.agreeing=…), and show which verdicts change. With its own settings: none. Another judge (--set
     verification.judge.provider=…) has to be asked; killed while it waits for a batch, the same command goes on."""
-    from agent0.assembly.replay.forks import pairs_of
-    from agent0.assembly.replay.reverify import Reverify
-    from agent0.assembly.replay.reverify import reverify as judge_again
-
     if commit and not name:
         raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
     settings = console.settings(plugins=plugin)
@@ -223,7 +218,6 @@ def _retrain(
     full: bool,
     as_json: bool,
 ) -> None:
-    from agent0.assembly.replay.forks import pairs_of
     from agent0.assembly.replay.retrain import Retrain, roles_of
     from agent0.assembly.replay.retrain import retrain as train_again
 
@@ -248,8 +242,6 @@ def _retrain(
 
 def _beside_its_own(settings: Settings, run: str, experiment: str) -> dict[str, Any] | None:
     """The last student trained again compared with the run's own, where both answered the same validation tasks."""
-    from agent0.assembly.replay.rescore import gather
-
     original, again = console.run_async(lambda: gather(settings, [run, experiment]))
     return same_checkpoint(original, again)
 
@@ -279,13 +271,11 @@ def compare(
 ) -> None:
     """Runs and experiments side by side: rewards, held-out curves with paired tests, what changed sides, how much of
     what models wrote could be read, cost."""
-    from agent0.assembly.replay.rescore import gather_different
-
     names = [console.of_newest(name) for name in names]
     settings = console.settings()
     comparison = side_by_side(console.run_async(lambda: gather_different(settings, names)))
     if out is not None:
-        from agent0.report.html.compare_page import compare_page
+        from agent0.report.html.benchmark_page import compare_page
 
         console.write(out, compare_page(comparison))
     if as_json:
@@ -327,7 +317,7 @@ class _Reporter:
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
 
-    def __call__(self, at: "Progress") -> None:
+    def __call__(self, at: Progress) -> None:
         if not self._quiet:
             rate = at.done / at.wall_s if at.wall_s else 0.0
             console.say(f"{at.done:,} of {at.all:,} events, {rate:,.0f} a second, {at.left_s:.0f} s left")

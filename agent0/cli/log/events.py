@@ -11,7 +11,7 @@ from agent0.assembly.log.export import look_into
 from agent0.assembly.log.integrity import check_log
 from agent0.assembly.log.restore import bring
 from agent0.assembly.log.rollover import archive as put_away
-from agent0.assembly.log.set_aside import set_aside as note
+from agent0.assembly.log.rollover import set_aside as note
 from agent0.assembly.log.table_freshness import server_answers, tables_current
 from agent0.assembly.runtime.read_models import BEHIND, live_path, reading, reading_log
 from agent0.cli import console

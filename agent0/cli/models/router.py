@@ -5,14 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
-from agent0.assembly.routing.budgets import change_cap, name_of, scope_of
-from agent0.assembly.routing.cache import cached_models, clear_cache
-from agent0.assembly.routing.dry_run import dry_route
+from agent0.assembly.routing.asking import dry_route
+from agent0.assembly.routing.billing import change_cap, name_of, scope_of
+from agent0.assembly.routing.gate import cached_models, clear_cache
 from agent0.assembly.runtime.plugins import load_plugins
 from agent0.cli import console
-from agent0.cli.models.router_calibrate import calibrate
 from agent0.cli.models.router_compress import compress
-from agent0.cli.models.router_evaluate import evaluate
+from agent0.cli.models.router_evaluate import calibrate, evaluate
 from agent0.errors import ConfigError, NotFoundError
 from agent0.projections.budgets import list_budgets, list_entries
 from agent0.projections.model_usage import model_stats

@@ -12,7 +12,7 @@ from agent0.evaluation.routed.standings import as_row, paired_row
 from agent0.settings.router import CompressionSettings
 
 if TYPE_CHECKING:
-    from agent0.assembly.evaluation.compressed import Loss
+    from agent0.assembly.evaluation.routed import Loss
 
 
 def compress(
@@ -35,8 +35,7 @@ def compress(
     """Attempt held-out tasks with prompts as they are and with shorter ones, and show the loss of accuracy, paired task
     by task. Prints the settings by which calls that cost money are compressed; where it may lose too much, runs refuse
     them."""
-    from agent0.assembly.evaluation.compressed import measure_loss
-    from agent0.assembly.evaluation.routed import Plan
+    from agent0.assembly.evaluation.routed import Plan, measure_loss
 
     settings = console.settings(profile, set_)
     options = {"stages": json.dumps(stage or ["structural"]), "longest": longest, "summarizer": summarizer}

@@ -1,15 +1,19 @@
 """``agent0 router evaluate``: a checkpoint through a strategy, beside itself alone and the other model alone."""
 
 import secrets
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
 from agent0.cli import console
-from agent0.cli.models.calibrate import Reporter, trained
+from agent0.cli.models.calibrate import Reporter, command_line, plain, show, trained, write_page
 from agent0.errors import ConfigError
+from agent0.evaluation.calibration_report import CalibrationReport
 from agent0.evaluation.routed.standings import WAYS, as_row, paired_row
+from agent0.report.markdown.calibration import page as page_of
 from agent0.routing.budgets import dollars
+from agent0.settings import RoutingConfig, Settings
 
 if TYPE_CHECKING:
     from agent0.assembly.evaluation.routed import Evaluated
@@ -76,3 +80,76 @@ def _pairs(models: list[str] | None, strategy: str, threshold: float | None) -> 
         *([f"{prefix}.strategy={strategy}"] if strategy else []),
         *([] if threshold is None else [f"{prefix}.threshold={threshold}"]),
     ]
+
+
+def calibrate(
+    provider: Annotated[str | None, typer.Option(help="The student's: tiny, ollama, openai …")] = None,
+    model: Annotated[str | None, typer.Option(help="Model name or folder.")] = None,
+    checkpoint: Annotated[str, typer.Option(help="RUN/CHECKPOINT of a trained student, or base.")] = "base",
+    items: Annotated[int, typer.Option(min=20, help="Tasks a seed; half of them to fit on.")] = 640,
+    samples: Annotated[int, typer.Option(min=0, max=64, help="Further samples of a turn, for agreement.")] = 4,
+    critique: Annotated[bool, typer.Option(help="Ask it whether its answer is right.")] = True,
+    drawn: Annotated[
+        bool, typer.Option("--drawn", help="At its temperature, as attempts of a run; without: greedy, as evaluations.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Draws tasks and samples.")] = 0,
+    seeds: Annotated[int, typer.Option(min=1, max=20, help="How many seeds, from --seed on.")] = 1,
+    page: Annotated[
+        Path | None, typer.Option(callback=console.in_folder, help="Write what was found as a Markdown page.")
+    ] = None,
+    note: Annotated[str, typer.Option(help="A sentence for the page: where the student comes from.")] = "",
+    resume: Annotated[str, typer.Option(help="Id of a calibration to go on with.")] = "",
+    profile: console.Profile = None,
+    set_: console.Set = None,
+    as_json: console.Json = False,
+) -> None:
+    """Fit what makes a probability of all that a strategy measures of a turn, on verified held-out tasks, and score it
+    on others. Prints the settings by which strategies use it.
+
+    Killed, it goes on with --resume: no task is asked twice."""
+    settings = console.settings(profile, set_, run__student__provider=provider, run__student__model=model)
+    identity = resume or f"router-calibration-{secrets.token_hex(3)}"
+    console.say(f"Calibration {identity}: {settings.run.student.provider}, data in {settings.home}")
+    how = (items, samples, critique, drawn)
+    numbers = range(seed, seed + seeds)
+    measurements = [_measured(settings, checkpoint, f"{identity}-{n}", n, how, as_json) for n in numbers]
+    if page:
+        write_page(page, page_of(measurements, command_line(), note, turns=True))
+    if as_json:
+        console.data([{**plain(each), "settings": settings_of(each)} for each in measurements])
+        return
+    for line in _lines(measurements[0]):
+        console.text(line)
+
+
+def _measured(
+    settings: Settings, student: str, run: str, seed: int, how: tuple[int, int, bool, bool], quiet: bool
+) -> CalibrationReport:
+    """One seed: told as it is done. ``how``: items, samples, critique, drawn."""
+    from agent0.assembly.evaluation.calibration import Plan
+    from agent0.assembly.evaluation.calibration import calibrate as measure
+
+    items, samples, critique, drawn = how
+    routing = RoutingConfig(samples=samples, self_critique=critique)
+    plan = Plan(
+        items, 0, seed, routing=routing, drawn=drawn, at_once=256 // (samples + 1), **trained(settings, student)
+    )
+    measurement = console.run_async(lambda: measure(settings, plan, run, Reporter(f"{student}, seed {seed}", quiet)))
+    if not quiet:
+        show(measurement)
+    return measurement
+
+
+def settings_of(measurement: CalibrationReport) -> dict[str, object]:
+    """The best calibrator of ``measurement`` as the setting that strategies read."""
+    best = measurement.measured[0].candidate
+    revision = measurement.revisions.get(best.signal, 1)
+    version = f"{measurement.name}, {measurement.checkpoint}, revision {revision} ({measurement.run})"
+    return {"signal": best.signal, "method": best.method, "parameters": list(best.parameters), "version": version}
+
+
+def _lines(measurement: CalibrationReport) -> list[str]:
+    """The setting as a profile has it."""
+    name = measurement.name.partition(" routed")[0]
+    values = [f"{key} = {value!r}".replace("'", '"') for key, value in settings_of(measurement).items()]
+    return ["", f'[run.student.distil_routing.calibrators."{name}"]', *values]

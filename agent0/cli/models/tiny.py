@@ -10,7 +10,7 @@ import typer
 
 from agent0.cli import console
 from agent0.errors import ConfigError
-from agent0.infra.models.tiny import packaged
+from agent0.infra.models.transformers import packaged
 
 if TYPE_CHECKING:
     from agent0.infra.tiny.build import Progress

@@ -1,26 +1,87 @@
 """Runs: start, follow, look at, pause, resume, cancel."""
 
 import sqlite3
+from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.carriers import carried, carrier_line, carriers, known_here
+from agent0.assembly.models.diet import diets
 from agent0.assembly.requests.decisions import cancelling, pausing
-from agent0.assembly.runtime.read_models import NothingError
+from agent0.assembly.runtime.read_models import NothingError, sound_log
+from agent0.assembly.tracking.measured import measured
+from agent0.assembly.tracking.sinks import export as write
 from agent0.cli import console
 from agent0.cli.runs import deletion, fork, positions
-from agent0.cli.runs.diet import diet
-from agent0.cli.runs.export import export
 from agent0.cli.runs.foreground import follow_to_end, print_answer, print_conclusion, print_tables, require
 from agent0.cli.runs.why import why
 from agent0.errors import LogError
 from agent0.events.base import Recorded
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.projections.events import story as chain
 from agent0.projections.events import unbroken
 from agent0.projections.runs import list_runs, resolve, show_run
 from agent0.settings import RunConfig, Settings
+from agent0.training.diet import Diet, total
+
+Form = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="FORMAT",
+        help="csv, parquet, tensorboard, mlflow or wandb (the last two need their package).",
+    ),
+]
+Folder = Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where it goes.")]
+
+
+def export(
+    run: console.Run = "LAST", form: Form = "csv", out: Folder = Path("exported"), as_json: console.Json = False
+) -> None:
+    """Write a run's learning curve, measures and test scores, by iterations done (0: untrained), as a file or a
+    tracker's own store. Nothing is sent. Example: agent0 run export LAST --format tensorboard --out logs"""
+    with console.tables() as db:
+        series = measured(db, run)
+    console.in_folder(out)
+    target = write(series, form, out)
+    values = {"run": series.run, "written": str(target), "steps": len(series.rows()), "values": len(series.points)}
+    console.record(values, as_json)
+
+
+def diet(run: console.Run = "LAST", as_json: console.Json = False) -> None:
+    """Of all tokens that a run trained on: how many the student wrote as they stand, how many are of what its base was
+    taught, and how many of anything else, for every checkpoint."""
+    with console.tables() as db:
+        row = show_run(db, run)
+    name, provider = row["run"], row["config"]["student"]["provider"]
+    entries = console.run_async(lambda: _read(name))
+    rows, summed = [asdict(entry) for entry in entries], total(entries)
+    if as_json:
+        console.data({"run": name, "checkpoints": rows, "total": summed})
+        return
+    console.table(rows, as_json)
+    if not summed["tokens"]:
+        console.say(f"Run {name} has trained nothing.")
+        return
+    written, taught, other = (f"{100 * summed[f'{source}_share']:.1f} %" for source in ("own", "taught", "other"))
+    console.say(
+        f"Of {summed['tokens']:,} tokens learned, {written} were written by the model in training as they stand, "
+        f"{taught} are of what its base was taught, {other} of anything else."
+    )
+    if provider == "scripted":
+        console.say("Its model is scripted: it writes from the solutions of the families themselves.")
+    if summed["strange"]:
+        console.say(f"{summed['strange']} of the named answers are not of this run's own checkpoints.")
+
+
+async def _read(run: str) -> list[Diet]:
+    settings = console.settings()
+    async with sound_log(settings) as log:
+        return await diets(log, FileArtifacts(settings.home), run)
+
 
 app = typer.Typer(help="Runs: start one, watch it, look at what came of it.")
 Detach = Annotated[

@@ -10,16 +10,17 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args, get_origin
 
 from typer.main import get_command
 
+import agent0
 from agent0.cli import build
 from agent0.cli.examples import examples_of
 from agent0.cli.system.config import reference
-from agent0.cli.system.python_page import CALLS, entries, others
 from agent0.config.loading import PROFILES, profiles
 from agent0.errors import ErrorKind
 from agent0.events import base, values
@@ -240,3 +241,58 @@ def write(folder: Path) -> None:
 
 if __name__ == "__main__":
     write(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[3] / "docs" / "reference")
+
+
+CALLS = ("open", "Folder", "Run", "Trajectory", "Rows", "Study")
+"""What is described whole; the others are named with their first line."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One function, class or member: its name with its parameters, and its docstring as paragraphs."""
+
+    title: str
+    text: str
+
+
+def entries(name: str) -> tuple[Entry, list[Entry]]:
+    """A name of ``agent0`` and, of a class, its public methods and properties."""
+    node, text = _definition(name)
+    if isinstance(node, ast.ClassDef):
+        members = [_entry(statement, f"{name.lower()}.") for statement in node.body if _is_public(statement)]
+        return Entry(name, text), members
+    return _entry(node, "agent0."), []
+
+
+def others() -> Iterator[tuple[str, str, str]]:
+    """(name, where it is defined, first line of its docstring) of everything else that is offered."""
+    for name in sorted(set(agent0.__all__) - {*CALLS}):
+        value: Any = getattr(agent0, name)
+        documentation = inspect.getdoc(value) if isinstance(value, type) or inspect.isfunction(value) else ""
+        yield name, agent0._HOMES[name], " ".join((documentation or "").split("\n\n")[0].split())
+
+
+def _definition(name: str) -> tuple[ast.AST, str]:
+    module = importlib.import_module(agent0._HOMES[name])
+    tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
+    node = next(statement for statement in tree.body if getattr(statement, "name", "") == name)
+    return node, _text(node)
+
+
+def _is_public(node: ast.stmt) -> bool:
+    return isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
+
+
+def _entry(node: ast.AST, before: str) -> Entry:
+    assert isinstance(node, ast.FunctionDef)  # noqa: S101 - only functions come here
+    if any(isinstance(decorator, ast.Name) and decorator.id == "property" for decorator in node.decorator_list):
+        return Entry(f"{before}{node.name}", _text(node))
+    node.args.args = [argument for argument in node.args.args if argument.arg != "self"]
+    gives = ast.unparse(node.returns).replace("'", "") if node.returns else "None"
+    parameters = ast.unparse(node.args).replace("'Run | str'", "Run | str")
+    return Entry(f"{before}{node.name}({parameters}) -> {gives}", _text(node))
+
+
+def _text(node: ast.AST) -> str:
+    assert isinstance(node, ast.FunctionDef | ast.ClassDef)  # noqa: S101 - what has a docstring
+    return (ast.get_docstring(node) or "").replace("``", "`")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from agent0.assembly.validate.check import Check
+from agent0.assembly.validate.room import Check
 from agent0.cli import console
 from agent0.cli.layout import wrapped
 from agent0.cli.runs.foreground import Terminal

@@ -2,11 +2,19 @@
 
 import sqlite3
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
+from agent0.grading.answer_types import grade_as
+from agent0.grading.normal_form import same
 from agent0.projections.base import Row, select
-from agent0.report.diagnosis.plugin_verdicts import count_plugin_verdicts
-from agent0.run.diagnosis.case import Iteration, Observation
+from agent0.registry import PREFIX
+from agent0.rewards import reward_sets, rewards
+from agent0.run.diagnosis.case import Iteration, Observation, PartMeans
+from agent0.settings import RunConfig
+from agent0.tasks.families import families
+from agent0.verification.human_review import PERSON
+from agent0.verification.verifiers import verifiers
 
 _ENDS = {"length": "cut off at its limit of tokens", "no_answer": "ended without an answer"}
 Counts = dict[int, dict[str, Any]]
@@ -144,3 +152,111 @@ def _calls(db: sqlite3.Connection, run: str, counts: Counts) -> None:
         text = " ".join(str(row["reason"] or row["output"] or row["kind"]).split())[:200]
         used = f" (after {row['wall_s']:.2f} s, with {row['mib']:.0f} MiB, at most)" if row["reason"] else ""
         iteration["examples"][f"call:{row['kind']}"] = Observation(text + used, attempt=row["attempt"])
+
+
+_MEANS = (
+    "SELECT name, min(iteration) AS iteration, min(CASE WHEN NOT right AND worth > 0 THEN attempt END) AS attempt,"
+    " avg(CASE WHEN right THEN worth END) AS given, avg(CASE WHEN NOT right THEN worth END) AS wasted,"
+    " avg(CASE WHEN right THEN total END) AS total_right, avg(CASE WHEN NOT right THEN total END) AS total_wrong,"
+    " sum(right) AS n, sum(NOT right) AS m FROM (SELECT name, p.iteration, attempt, worth, r.total, a.correct AS right"
+    " FROM reward_parts AS p JOIN rewards AS r USING (run, task, attempt, role, reward_set)"
+    " JOIN attempts AS a USING (run, attempt)"
+    " WHERE p.run = ? AND role = 'student' AND worth IS NOT NULL AND a.correct IS NOT NULL)"
+    " GROUP BY name HAVING given IS NOT NULL AND wasted IS NOT NULL ORDER BY name"
+)
+_RECEIPT = (
+    "SELECT min(seq) AS seq FROM events WHERE run = ? AND attempt = ? AND type = 'RewardAssigned'"
+    " AND json_extract(body, '$.data.role') = 'student'"
+)
+
+
+def part_means(db: sqlite3.Connection, run: str, config: RunConfig) -> tuple[PartMeans, ...]:
+    """Average the worth of those parts of the student's reward that a user's file declares, or that weigh less than
+    nothing; nothing is read where there are none."""
+    weights = config.rewards.weights
+    if not config.plugins and all(weight >= 0 for weight in weights.values()):
+        return ()
+    files = _files(config)
+    return tuple(
+        PartMeans(
+            part=row["name"],
+            file=files.get(row["name"], ""),
+            right=row["given"],
+            wrong=row["wasted"],
+            total_right=row["total_right"],
+            total_wrong=row["total_wrong"],
+            attempts=(row["n"], row["m"]),
+            iteration=row["iteration"],
+            attempt=row["attempt"] or "",
+            event=_receipt(db, run, row["attempt"]) if row["attempt"] else 0,
+        )
+        for row in select(db, _MEANS, (run,))
+        if row["name"] in files or weights.get(row["name"], 0) < 0
+    )
+
+
+def _files(config: RunConfig) -> dict[str, str]:
+    """The file of each part that is a user's, by its name; where it is not loaded, the files that may hold it."""
+    chosen = config.rewards.set
+    packaged = rewards("student", chosen) if chosen in reward_sets() else {}
+    modules = {name: str(component.score.__module__) for name, component in packaged.items()}
+    loaded = {name: f"{m.removeprefix(PREFIX)}.py" for name, m in modules.items() if m.startswith(PREFIX)}
+    files = " or ".join(f"{name}.py" for name in config.plugins)
+    return {name: files for name in config.rewards.weights if files and name not in packaged} | loaded
+
+
+def _receipt(db: sqlite3.Connection, run: str, attempt: str) -> int:
+    return int(select(db, _RECEIPT, (run, attempt))[0]["seq"] or 0)
+
+
+def count_plugin_verdicts(db: sqlite3.Connection, run: str, counts: dict[int, dict[str, Any]]) -> None:
+    """Add to the counts by iteration what verifiers that are not Agent0's own said of answers (``foreign``), and how
+    many of them their task's family computes otherwise: right ones that were called wrong (``misjudged``), and wrong
+    ones that were called right (``overrated``)."""
+    ours = sorted(
+        name for name, verifier in verifiers().items() if verifier.judge.__module__.partition(".")[0] == "agent0"
+    )
+    names = [*ours, PERSON]
+    rows = select(
+        db,
+        "SELECT verdicts.iteration, verifier, verdicts.correct, verdicts.reason, expected, answer, verdicts.attempt,"  # noqa: S608 - question marks
+        " family, question FROM verdicts JOIN attempts USING (run, attempt) JOIN tasks ON tasks.run = verdicts.run"
+        " AND tasks.task = verdicts.task WHERE verdicts.run = ? AND verdicts.correct IS NOT NULL"
+        f" AND answer IS NOT NULL AND verifier NOT IN ({', '.join('?' * len(names))}) ORDER BY verdicts.attempt",
+        (run, *names),
+    )
+    for row in rows:
+        iteration = counts[row["iteration"]]
+        right, wrong = iteration.setdefault("foreign", {}).get(row["verifier"], (0, 0))
+        iteration["foreign"][row["verifier"]] = (right + bool(row["correct"]), wrong + (not row["correct"]))
+        if contrary := _contrary(row):
+            kind, text = contrary
+            iteration[kind] = iteration.get(kind, 0) + 1
+            iteration["examples"].setdefault(kind, Observation(text, attempt=row["attempt"]))
+
+
+def _contrary(row: Mapping[str, Any]) -> tuple[str, str] | None:
+    """How a verdict contradicts what the task's family computes, and in words; None where it does not."""
+    called_right = bool(row["correct"])
+    if (not called_right and row["expected"]) or computed(row["family"], row["question"], row["answer"]) is not (
+        not called_right
+    ):
+        return None
+    if called_right:
+        return (
+            "overrated",
+            f"called right ({row['reason']}), and {row['answer']} is wrong by its family {row['family']}",
+        )
+    return "misjudged", f"called wrong ({row['reason']}), and {row['answer']} is right by its family {row['family']}"
+
+
+def computed(name: str, question: str, answer: str) -> bool | None:
+    """Whether ``answer`` is right by what the family called ``name`` computes or checks; None where it does not say."""
+    family = families(long=None).get(name)
+    params = family.parse(question) if family else None
+    if family is None or params is None:
+        return None
+    if family.check:
+        return not family.check(params, answer)
+    solved = family.solve(params)
+    return same(solved, answer) or grade_as("", solved, answer).correct

@@ -1,13 +1,18 @@
 """One HTML file about a benchmark run: it opens from disk, and no reply of a model can do anything in it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
 from agent0.evaluation.benchmark_scores import NAMES
-from agent0.report.charts.plots import Score, intervals, reliability
+from agent0.experiments.ablation_results import CONTROLS, MEASURES
+from agent0.report.answers import compare_answer, study_answer
+from agent0.report.charts.ablation_charts import curve, means
+from agent0.report.charts.plots import Score, intervals, lines, reliability, spreads
+from agent0.report.columns import shown_iteration
 from agent0.report.html.rendering import render
+from agent0.report.markdown.ablation import sentences
 from agent0.report.score_answers import benchmark_answer
 
 Row = dict[str, Any]
@@ -46,3 +51,54 @@ def _metrics(scores: Sequence[Row]) -> list[str]:
 
 def _reliability(signal: Row) -> Markup:
     return reliability(signal["bins"], f"reliability of {signal['signal']} {NAMES[signal['mode']]}")
+
+
+def compare_page(results: Mapping[str, Any]) -> str:
+    """The page, from what ``agent0.experiments.compare_runs`` found. The same findings give the same bytes."""
+    scored = {
+        name: {score["iteration"]: score for score in curve} for name, curve in results["curves"].items() if curve
+    }
+    places = sorted({iteration for curve in scored.values() for iteration in curve})
+    last = {
+        f"{name} ({curve[-1]['n']})": [Score("last", *(curve[-1][k] for k in ("accuracy", "lower95", "upper95")))]
+        for name, curve in results["curves"].items()
+        if curve
+    }
+    return render(
+        "compare.html.jinja",
+        found=results,
+        answer=compare_answer(results),
+        curve=lines(
+            {name: [_accuracy(curve.get(iteration)) for iteration in places] for name, curve in scored.items()},
+            [shown_iteration(iteration) for iteration in places],
+            "validation accuracy by iteration",
+        ),
+        last=intervals(last, "last validation score with 95 % intervals"),
+        paid=spreads(_paid(results["rewards"]), "rewards: the middle one, and from the lowest to the highest tenth"),
+    )
+
+
+def _accuracy(score: Mapping[str, Any] | None) -> float | None:
+    return score["accuracy"] if score else None
+
+
+def _paid(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Score]]:
+    """The roles of each name."""
+    groups: dict[str, list[Score]] = {}
+    for row in rows:
+        groups.setdefault(row["name"], []).append(Score(row["role"], row["p50"], row["p10"], row["p90"]))
+    return groups
+
+
+def ablation_page(results: Mapping[str, Any]) -> str:
+    """Write the HTML page of a study from its results. The same results give the same bytes."""
+    return render(
+        "grid.html.jinja",
+        found=results,
+        answer=study_answer(results),
+        titles=MEASURES,
+        controls=CONTROLS,
+        curve=curve(results),
+        said=sentences(results),
+        pictures={name: means(results, name) for name in results["measures"]},
+    )

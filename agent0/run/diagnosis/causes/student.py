@@ -211,11 +211,7 @@ def replies_unread(case: Case) -> Cause | None:
     """Report the first iteration in which half of the attempts gave no answer, where most failed items of evaluations
     hold a call that was not read, or a thought that was not closed."""
     replies, iteration = case.replies, next((it for it in case.iterations if it.attempts), None)
-    if (
-        replies is None
-        or iteration is None
-        or iteration.attempts - iteration.answered < BAD * iteration.attempts
-    ):
+    if replies is None or iteration is None or iteration.attempts - iteration.answered < BAD * iteration.attempts:
         return None
     kind, count = next(iter(replies.kinds.items()))
     if kind not in (UNREAD, UNCLOSED) or 2 * count < sum(replies.kinds.values()):

@@ -1,12 +1,15 @@
-"""Summaries of what tools printed, by a model that costs nothing, for prompts of one that does not.
+"""Shorter prompts: lines ranked by a question, and summaries of what tools printed, by a model that costs nothing.
 
 A summary is kept, by everything that it depends on. So the same output has the same summary again, and prompts keep
 their beginnings. What a model could not summarise is kept, too: it does without from then on.
 """
 
 import asyncio
-from collections.abc import Iterable
-from dataclasses import dataclass
+import re
+import sqlite3
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 from time import monotonic
 
 from agent0.errors import Agent0Error, DependencyError, TransientError
@@ -18,7 +21,7 @@ from agent0.infra.gateway.records import request_json
 from agent0.infra.gateway.streaming import BYTES_A_TOKEN
 from agent0.ports.models import GenerateRequest, Generation, Model, Sampling
 from agent0.routing.breaker import Breaker
-from agent0.routing.compression import ends, is_shorter
+from agent0.routing.compression import Compression, ends, is_shorter
 
 KEPT = 4096
 """Summaries that a process keeps; those that were used longest ago go first."""
@@ -129,3 +132,85 @@ class Summaries:
 
 def _key(request: GenerateRequest) -> str:
     return sha256(request_json(request))
+
+
+_WORD = re.compile(r"\w+")
+MOST_WORDS = 64
+"""Of a question; more of them rank no better, and take longer."""
+
+
+def bm25(texts: Sequence[str], question: str) -> list[float]:
+    """Rank each of ``texts`` by the words of ``question``: 0 where it has none of them, else the higher the rarer they
+    are."""
+    terms = list(dict.fromkeys(term.casefold() for term in _WORD.findall(question)))[-MOST_WORDS:]
+    scores = [0.0] * len(texts)
+    if not terms:
+        return scores
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.execute("CREATE VIRTUAL TABLE lines USING fts5(text, tokenize='unicode61')")
+        db.executemany("INSERT INTO lines (rowid, text) VALUES (?, ?)", enumerate(texts, 1))
+        query = " OR ".join(f'"{term}"' for term in terms)
+        for row, score in db.execute("SELECT rowid, bm25(lines) FROM lines WHERE lines MATCH ?", (query,)):
+            scores[row - 1] = -score  # lower is better there
+    return scores
+
+
+@dataclass(frozen=True)
+class Shortened:
+    """What was done to a prompt: characters ``left`` out; how many outputs of tools have a summary in their place, the
+    model that wrote these, its calls for this prompt, and how many outputs that were as long have none."""
+
+    left: int = 0
+    summaries: int = 0
+    summarizer: str = ""
+    calls: int = 0
+    without: int = 0
+
+
+AS_IT_WAS = Shortened()
+"""Nothing was done."""
+
+
+class Shortening:
+    """Makes turns shorter by ``compress``, which looks summaries up in ``summaries``; None: it has none."""
+
+    def __init__(self, compress: Compression, summaries: Summaries | None = None) -> None:
+        self._compress, self._summaries = compress, summaries
+
+    def most(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
+        """Turns that take at least as many bytes as those that would be sent: a summary is not known before it is
+        written."""
+        return self._compress(turns) if self._summaries is None else tuple(turns)
+
+    async def __call__(self, turns: Sequence[Turn]) -> tuple[tuple[Turn, ...], Shortened]:
+        """Return ``turns`` as they are sent, one for one, and what was done to them."""
+        done, summaries = AS_IT_WAS, self._summaries
+        if summaries is not None and (long := self._compress.long(turns)):
+            calls = await summaries.write(long)
+            kept = sum(bool(summaries.of(*pair)) for pair in long)
+            done = Shortened(0, kept, summaries.name, calls, len(long) - kept)
+        sent = self._compress(turns)
+        left = sum(len(old.content) - len(new.content) for old, new in zip(turns, sent, strict=True))
+        return sent, replace(done, left=left)
+
+
+class Compressing:
+    """The ``Model`` port on another model. ``read`` counts the characters of turns that it was given, ``left`` those
+    that were left out; ``summaries`` outputs in prompts that had one, ``without`` those as long that had none."""
+
+    def __init__(self, inner: Model, shorten: Shortening) -> None:
+        self.name, self._inner, self._shorten = inner.name, inner, shorten
+        self.read = self.left = self.summaries = self.without = 0
+
+    async def generate(self, request: GenerateRequest) -> Generation:
+        """Write one turn; errors as the model's."""
+        turns, done = await self._shorten(request.turns)
+        self.read += sum(len(turn.content) for turn in request.turns)
+        self.left += done.left
+        self.summaries, self.without = self.summaries + done.summaries, self.without + done.without
+        written = await self._inner.generate(replace(request, turns=turns))
+        self.name = self._inner.name
+        return written
+
+    async def close(self) -> None:
+        """Nothing of its own is open."""

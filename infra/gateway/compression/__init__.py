@@ -1,1 +1,0 @@
-"""Shorter prompts: what ranks lines, and a model that is asked by them."""
