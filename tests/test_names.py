@@ -12,13 +12,13 @@ VAGUE = frozenset(
 )
 LARGEST_SHARE = 0.003
 """Of all names that the product binds."""
-LAYERS = frozenset({"ForkServer", "Reader", "Tool", "ToolCall", "Trajectory"})
-"""Classes of one name that are the same idea: in the log and in an API, outside and inside the sandbox, of two
-grammars."""
+LAYERS = frozenset({"ForkServer", "Tool", "ToolCall", "Trajectory"})
+"""Classes of one name that are the same idea: in the log and in an API, outside and inside the
+sandbox."""
 OVERLOADED = frozenset(
-    {"Answer", "Asked", "Case", "Check", "Decoder", "Engine", "FullError", "Guard", "Link"}
-    | {"Loss", "Pace", "Plan", "Probe", "Progress", "Reporter", "Row", "Score", "Server"}
-    | {"Shape", "Span", "Standing", "Training", "Views", "Weights", "Work"}
+    {"Answer", "Asked", "Check", "Decoder", "Engine", "FullError", "Guard", "Link", "Loss"}
+    | {"Pace", "Plan", "Probe", "Progress", "Reporter", "Row", "Score", "Server", "Shape"}
+    | {"Span", "Standing", "Training", "Views", "Weights"}
 )
 """Classes of one name that are different things. Their number only falls."""
 

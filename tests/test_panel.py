@@ -21,7 +21,7 @@ from agent0.settings import JudgeConfig, RunConfig, VerificationConfig
 from agent0.state.run_state import AttemptState, RunState, TaskState
 from agent0.verification.panel import (
     NEEDED,
-    Case,
+    PanelCase,
     VerificationContext,
     case_of,
     checks,
@@ -69,7 +69,7 @@ def cast(name: str, task: Task, answers: Sequence[str | None], **evidence: Any) 
     return [said for said, _ in asyncio.run(_said(checks()[name], case))]
 
 
-async def _said(check: Callable[[Case], Awaitable[list[Any]]], case: Case) -> list[Any]:
+async def _said(check: Callable[[PanelCase], Awaitable[list[Any]]], case: PanelCase) -> list[Any]:
     return await check(case)
 
 

@@ -8,7 +8,7 @@ import pytest
 from agent0.errors import ConfigError
 from agent0.events.values import Task
 from agent0.verification.labelled_pairs import Decided, read_pairs, summary
-from agent0.verification.panel import Case, VerificationContext
+from agent0.verification.panel import PanelCase, VerificationContext
 from agent0.verification.panel.substitution import substitution
 from agent0.verification.panel.wording import stated_rules, wording
 
@@ -48,9 +48,9 @@ def test_one_rule_holds_on_its_side_of_the_border_only(question: str, right: lis
     assert [kept(question, one) for one in wrong] == [[False]] * len(wrong)
 
 
-def case(question: str, *answers: str | None) -> Case:
+def case(question: str, *answers: str | None) -> PanelCase:
     task = Task(question=question, domain="math", family="open", level=1, canonical=question)
-    return Case(task, answers, tuple(range(len(answers))), VerificationContext())
+    return PanelCase(task, answers, tuple(range(len(answers))), VerificationContext())
 
 
 def test_several_kept_rules_are_a_yes_and_a_broken_one_is_named() -> None:

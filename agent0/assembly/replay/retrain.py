@@ -76,7 +76,7 @@ class _Past:
 
 
 @dataclass
-class _Work:
+class _Retraining:
     """One training experiment under way: what it has told, what it made of which parent, and the ports it opened."""
 
     log: Log
@@ -125,7 +125,7 @@ async def retrain(settings: Settings, options: Retrain, report: Report = lambda 
             await check_trained_on(log, past.run, options.roles, plan)
         start = _start(name, options, past, plan)
         check_same(name, await begun_as(log, name), start)
-        work = _Work(log, name, past, plan, [r async for r in log.read(name)], settings, stack)
+        work = _Retraining(log, name, past, plan, [r async for r in log.read(name)], settings, stack)
         work.ports["artifacts"] = FileArtifacts(settings.home)
         await _check_artifacts(work, options.roles)
         await _open(work, options)
@@ -156,7 +156,7 @@ def _summary(
     }
 
 
-async def _open(work: _Work, options: Retrain) -> None:
+async def _open(work: _Retraining, options: Retrain) -> None:
     """Ask for all that is missing, and open what tests itself by being opened, before anything is written."""
     if any(isinstance(stored.event, ExperimentFinished) for stored in work.stored):
         await work.open("trainers")
@@ -253,7 +253,7 @@ def _start(name: str, options: Retrain, past: _Past, plan: RunConfig) -> Experim
     )
 
 
-async def _check_artifacts(work: _Work, roles: Sequence[Role]) -> None:
+async def _check_artifacts(work: _Retraining, roles: Sequence[Role]) -> None:
     """Whatever will be trained on or from is there and whole, before anything is written."""
     past, store = work.past, work.ports["artifacts"]
     needed: dict[Artifact, str] = {}
@@ -276,7 +276,7 @@ async def _check_artifacts(work: _Work, roles: Sequence[Role]) -> None:
             raise NotFoundError(f"Run {past.run} cannot be trained again.", why, fix)
 
 
-async def _train(work: _Work, evaluate: bool, report: Report) -> list[CheckpointTrained]:
+async def _train(work: _Retraining, evaluate: bool, report: Report) -> list[CheckpointTrained]:
     """One request after the other: each goes on from what was made of its parent's."""
     out: list[CheckpointTrained] = []
     for stored in work.past.requests:
@@ -293,7 +293,7 @@ async def _train(work: _Work, evaluate: bool, report: Report) -> list[Checkpoint
 
 
 async def _checkpoint(
-    work: _Work, cause: str, request: TrainingRequested, parent: Artifact | None
+    work: _Retraining, cause: str, request: TrainingRequested, parent: Artifact | None
 ) -> CheckpointTrained:
     again = request.model_copy(update={"parent_adapter": parent})
     trainers, artifacts = work.ports["trainers"], work.ports["artifacts"]
@@ -315,7 +315,7 @@ def _done(stored_events: list[Recorded], checkpoint: str) -> CheckpointTrained |
     return None
 
 
-async def _evaluate(work: _Work, trained: CheckpointTrained) -> None:
+async def _evaluate(work: _Retraining, trained: CheckpointTrained) -> None:
     """On the validation tasks of the run, as the run scored its own."""
     if any(isinstance(r.event, CheckpointEvaluated) and r.event.checkpoint == trained.checkpoint for r in work.stored):
         return

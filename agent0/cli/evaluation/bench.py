@@ -132,7 +132,7 @@ def _run(settings: Settings, plan: "Plan", resume: str, quiet: bool) -> tuple[di
 
     identity = resume or f"bench-{secrets.token_hex(3)}"
     command = resume_command(identity, plan.folder)
-    report, begun = _Reporter(quiet), bool(resume)
+    report, begun = _BenchmarkReporter(quiet), bool(resume)
     try:
         results = console.run_async(
             lambda: run_benchmarks(settings, plan, identity, report, begun=begun, say=console.say),
@@ -183,7 +183,7 @@ def _named(benchmarks: str, data: Path) -> tuple[str, ...]:
 EVERY_S = 5.0
 
 
-class _Reporter:
+class _BenchmarkReporter:
     """A line on stderr every few seconds, and at the end of each benchmark, with the pace and time left.
 
     Items of one batch come at one moment, so until some have come for a while nothing is said of either; then the pace

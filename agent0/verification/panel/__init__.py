@@ -39,7 +39,7 @@ class VerificationContext:
 
 
 @dataclass(frozen=True)
-class Case:
+class PanelCase:
     """A task's attempts as the checks see them: answers (None where there is none), which are equal, and the context.
 
     ``groups`` numbers equal answers alike, None where there is no answer.
@@ -57,7 +57,7 @@ class Case:
         return recorded if len(recorded) == len(self.answers) else (False,) * len(self.answers)
 
 
-Check = Callable[[Case], Awaitable[list[VoteAndReason]]]
+Check = Callable[[PanelCase], Awaitable[list[VoteAndReason]]]
 _checks = Registry[str, Check]("checks", __name__)
 
 
@@ -71,11 +71,11 @@ def checks() -> dict[str, Check]:
     return _checks.all()
 
 
-def case_of(task: Task, answers: Sequence[str | None], context: VerificationContext) -> Case:
+def case_of(task: Task, answers: Sequence[str | None], context: VerificationContext) -> PanelCase:
     """Make the case of ``answers``, grouping those that are equal."""
     representatives: list[str] = []
     groups = [None if answer is None else _group_of(representatives, answer) for answer in answers]
-    return Case(task, tuple(answers), tuple(groups), context)
+    return PanelCase(task, tuple(answers), tuple(groups), context)
 
 
 def _group_of(representatives: list[str], answer: str) -> int:
@@ -88,7 +88,7 @@ def _group_of(representatives: list[str], answer: str) -> int:
     return len(representatives) - 1
 
 
-async def votes_on(case: Case) -> list[tuple[Vote, ...]]:
+async def votes_on(case: PanelCase) -> list[tuple[Vote, ...]]:
     """Ask every check about a case; returns the votes on each answer. No check votes for unevaluated arithmetic."""
     undone = [is_unevaluated(case.task, answer) for answer in case.answers]
     columns = [

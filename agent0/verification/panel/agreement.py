@@ -2,11 +2,11 @@
 
 from collections import Counter
 
-from agent0.verification.panel import Case, VoteAndReason, check
+from agent0.verification.panel import PanelCase, VoteAndReason, check
 
 
 @check("agreement")
-async def agreement(case: Case) -> list[VoteAndReason]:
+async def agreement(case: PanelCase) -> list[VoteAndReason]:
     """Vote yes on the answer of at least ``agreeing`` attempts and a share of ``agreement``, then no on all others."""
     rules, total = case.context.rules, len(case.groups)
     counts = Counter(group for group in case.groups if group is not None)

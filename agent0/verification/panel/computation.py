@@ -5,14 +5,14 @@ A tool that only repeats what it was given computes nothing: ``print(7)`` is no 
 
 from collections import Counter
 
-from agent0.verification.panel import Case, VoteAndReason, check
+from agent0.verification.panel import PanelCase, VoteAndReason, check
 
 OTHERS = 2
 """Attempts whose tools must have computed another answer."""
 
 
 @check("computation")
-async def computation(case: Case) -> list[VoteAndReason]:
+async def computation(case: PanelCase) -> list[VoteAndReason]:
     """Vote yes where an attempt's own tools computed its answer; no where they did not and those of others computed
     another."""
     pairs = list(zip(case.groups, case.computed, strict=True))

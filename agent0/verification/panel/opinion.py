@@ -11,7 +11,7 @@ from agent0.ports.models import GenerateRequest, Models, Sampling
 from agent0.rollout.prompts import prompt, render
 from agent0.settings import JudgeConfig
 from agent0.tasks.seeds import derive_seed
-from agent0.verification.panel import Case, Opinion, VoteAndReason, check
+from agent0.verification.panel import Opinion, PanelCase, VoteAndReason, check
 
 CHECK = "opinion"
 LONGEST_ANSWER = 2_000
@@ -20,7 +20,7 @@ _MEANING = {"right": True, "wrong": False, "unsure": None}
 
 
 @check(CHECK)
-async def opinion(case: Case) -> list[VoteAndReason]:
+async def opinion(case: PanelCase) -> list[VoteAndReason]:
     """Ask the judge model about each different answer once; no vote without a judge."""
     ask = case.context.ask
     if ask is None:

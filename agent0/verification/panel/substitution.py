@@ -12,7 +12,7 @@ from agent0.grading.math.cleaning import clean
 from agent0.grading.math.forms import Expression, Form, Group, Relation, form_of
 from agent0.grading.math.lexer import UnreadableError
 from agent0.grading.math.parser import read
-from agent0.verification.panel import Case, VoteAndReason, check
+from agent0.verification.panel import PanelCase, VoteAndReason, check
 
 _CUTS = re.compile(r"\b(?!sin|cos|tan|log|ln|sqrt|exp)[A-Za-z]{2,}\b|[:;,?!$\n]|\.(?!\d)")
 _ASKED = (
@@ -29,7 +29,7 @@ class _Equation:
 
 
 @check("substitution")
-async def substitution(case: Case) -> list[VoteAndReason]:
+async def substitution(case: PanelCase) -> list[VoteAndReason]:
     """Vote no where a value does not solve the equation; yes where as many do as it can have solutions."""
     equation = _equation(case.task.question)
     if equation is None:

@@ -5,7 +5,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator
 
-from agent0.verification.panel import Case, VoteAndReason, check
+from agent0.verification.panel import PanelCase, VoteAndReason, check
 
 SEVERAL = 2
 Rule = tuple[str, Callable[[str], bool]]
@@ -40,7 +40,7 @@ _CASED = re.compile(r"\bin\s+(?:all\s+)?(upper|lower)[ -]?case\b", re.IGNORECASE
 
 
 @check("wording")
-async def wording(case: Case) -> list[VoteAndReason]:
+async def wording(case: PanelCase) -> list[VoteAndReason]:
     """Vote by the rules of form that the question states explicitly."""
     rules = list(stated_rules(case.task.question))
     if not rules:
