@@ -15,10 +15,6 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from agent0.cli.console import stops
-from agent0.cli.examples import epilog
-from agent0.cli.first_page import first_page
-from agent0.config.distribution import installed_version
 from agent0.errors import Agent0Error, DependencyError, OperationError, RunFailedError
 
 
@@ -90,6 +86,8 @@ def main() -> None:
 
 
 def _call(arguments: list[str]) -> None:
+    from agent0.cli.first_page import first_page
+
     if arguments in ([], ["-h"], ["--help"]):
         added = [name for name, _ in _modules(__path__[1:], f"{__name__}.")]
         typer.echo(first_page(added))
@@ -103,6 +101,8 @@ def _call(arguments: list[str]) -> None:
 
 def _add_examples(command: Any, path: tuple[str, ...]) -> None:
     """Give ``command``, named by ``path``, and those below it their examples."""
+    from agent0.cli.examples import epilog
+
     command.epilog = epilog(" ".join(path)) or command.epilog
     for name, below in getattr(command, "commands", {}).items():
         _add_examples(below, (*path, name))
@@ -110,6 +110,8 @@ def _add_examples(command: Any, path: tuple[str, ...]) -> None:
 
 def _end_by_signals() -> None:
     """Outside of what can be cancelled: leave, and let go of what is held."""
+    from agent0.cli.console import stops
+
     for number in set(stops()) - {signal.SIGINT}:
         signal.signal(number, lambda number, _: sys.exit(128 + number))
 
@@ -154,6 +156,8 @@ def user_error(error: BaseException) -> Agent0Error | None:
 
 
 def _version(requested: bool) -> None:
+    from agent0.config.distribution import installed_version
+
     if requested:
         typer.echo(f"agent0 {installed_version()}")
         raise typer.Exit

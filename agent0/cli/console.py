@@ -14,14 +14,8 @@ from typing import Annotated, Any, TypeVar
 import typer
 from rich.console import Console
 
-from agent0.assembly.runtime.plugins import with_plugin_files
-from agent0.assembly.runtime.read_models import reading, refresh
-from agent0.assembly.runtime.stamping import utc_now
 from agent0.cli.layout import Screen, cut, plain, record_lines, table_lines, wrapped
-from agent0.config.loading import load
 from agent0.errors import Agent0Error, ConfigError, NotFoundError, escaped
-from agent0.projections.runs import resolve
-from agent0.report.columns import named_iteration
 from agent0.settings import Settings
 
 T = TypeVar("T")
@@ -79,6 +73,9 @@ def settings_of(profile: str | None, values: Mapping[str, str]) -> Settings:
     Raises:
         ConfigError: as ``settings``.
     """
+    from agent0.assembly.runtime.plugins import with_plugin_files
+    from agent0.config.loading import load
+
     settings = load(profile, values)
     if not settings.plugins:
         return settings
@@ -125,6 +122,8 @@ def console(stderr: bool = False) -> Console:
 
 def screen(stderr: bool = False) -> Screen | None:
     """The terminal that is written to, as wide as COLUMNS says where that is set; None where a program reads."""
+    from agent0.assembly.runtime.stamping import utc_now
+
     stream, columns = (sys.stderr if stderr else sys.stdout), os.environ.get("COLUMNS", "")
     if not stream.isatty() and (stderr or not columns):
         return None
@@ -265,6 +264,8 @@ def table(
 
 
 def _with_untrained(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    from agent0.report.columns import named_iteration
+
     if "iteration" not in row:
         return row
     return {**row, "iteration": named_iteration(row["iteration"])}
@@ -312,6 +313,8 @@ def tables(chosen: Settings | None = None) -> Iterator[sqlite3.Connection]:
     Raises:
         NotFoundError: there are none yet.
     """
+    from agent0.assembly.runtime.read_models import reading, refresh
+
     chosen = chosen or settings()
     warning = run_async(lambda: refresh(chosen))
     if warning:
@@ -326,6 +329,8 @@ def run_id(run: str, chosen: Settings | None = None) -> str:
     Raises:
         NotFoundError: there is no such run, or several.
     """
+    from agent0.projections.runs import resolve
+
     with tables(chosen) as db:
         return resolve(db, run)
 

@@ -6,20 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent0.assembly.runtime.port_openers import open_port
-from agent0.assembly.runtime.stamping import utc_now
 from agent0.cli import console
 from agent0.cli.evaluation.bench_options import HERE, Data, student
-from agent0.cli.evaluation.report import written
-from agent0.config.distribution import installed_version
 from agent0.errors import Agent0Error, NotFoundError
-from agent0.evaluation.benchmarks import benchmarks
-from agent0.infra.storage.artifacts import FileArtifacts
-from agent0.report.benchmark_findings import bench_findings
-from agent0.report.markdown.baseline import baseline_page
-from agent0.report.score_answers import benchmark_answer
 from agent0.settings import Settings
-from agent0.verification.labelled_pairs import decide_pairs, decoded, read_pairs, summary
 
 if TYPE_CHECKING:
     from agent0.assembly.evaluation.benchmark_run import Plan, Progress
@@ -45,6 +35,9 @@ def baseline(
 ) -> None:
     """Score a student on every suite that is there and on our own held-out tasks, with tools and without; measure the
     verifiers on labelled pairs; list what to mend first. All of it becomes one page."""
+    from agent0.report.markdown.baseline import baseline_page
+    from agent0.report.score_answers import benchmark_answer
+
     settings = student(provider, model, profile, set_)
     plan, skipped = _plan(suites, data, limit, seed)
     identity = resume or f"baseline-{secrets.token_hex(3)}"
@@ -66,6 +59,8 @@ def baseline(
 
 
 def _written(text: str, out: str) -> Path:
+    from agent0.cli.evaluation.report import written
+
     return written(text, out, PAGE)
 
 
@@ -76,6 +71,7 @@ def _plan(suites: str, folder: Path, limit: int, seed: int) -> "tuple[Plan, dict
         NotFoundError: nothing can.
     """
     from agent0.assembly.evaluation.benchmark_run import Plan, read_plan
+    from agent0.evaluation.benchmarks import benchmarks
 
     names = (
         list(benchmarks()) if suites == "all" else list(dict.fromkeys(filter(None, map(str.strip, suites.split(",")))))
@@ -98,6 +94,8 @@ def _plan(suites: str, folder: Path, limit: int, seed: int) -> "tuple[Plan, dict
 
 def _scored(settings: Settings, plan: "Plan", identity: str, begun: bool) -> dict[str, Any]:
     from agent0.assembly.evaluation.benchmark_run import run_benchmarks
+    from agent0.infra.storage.artifacts import FileArtifacts
+    from agent0.report.benchmark_findings import bench_findings
 
     console.run_async(lambda: run_benchmarks(settings, plan, identity, _report, begun=begun, say=console.say))
     with console.tables() as db:
@@ -111,6 +109,10 @@ def _report(progress: "Progress") -> None:
 
 async def _verified(settings: Settings, folder: Path) -> dict[str, Any]:
     """Summaries by file, of the pairs that are there."""
+    from agent0.assembly.runtime.port_openers import open_port
+    from agent0.infra.storage.artifacts import FileArtifacts
+    from agent0.verification.labelled_pairs import decide_pairs, decoded, read_pairs, summary
+
     there = [folder / name for name in PAIRS if (folder / name).is_file()]
     if not there:
         return {}
@@ -140,6 +142,9 @@ def _command(
 
 
 def _model_facts(settings: Settings) -> dict[str, str]:
+    from agent0.assembly.runtime.stamping import utc_now
+    from agent0.config.distribution import installed_version
+
     student = settings.run.student
     name = f"{student.provider} {student.model}".strip()
     return {"date": f"{utc_now():%Y-%m-%d}", "student": f"the student `{name}`", "version": installed_version()}

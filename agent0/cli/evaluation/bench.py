@@ -16,18 +16,13 @@ from agent0.cli.evaluation.baseline import baseline
 from agent0.cli.evaluation.bench_options import HERE, Data, student
 from agent0.cli.evaluation.bench_report import bench_report
 from agent0.cli.evaluation.fetch import fetch
-from agent0.cli.models.calibrate import trained
 from agent0.errors import Agent0Error, ConfigError, DependencyError, NotFoundError, OperationError
-from agent0.evaluation.benchmark_scores import NAMES, Compared, compared, grouped, modes_compared, tally
-from agent0.evaluation.benchmarks import Benchmark, benchmarks, read_items
-from agent0.evaluation.benchmarks import benchmarks as known
-from agent0.events.benchmarks import ItemScored
-from agent0.infra.storage.datasets import find
-from agent0.projections.benchmark_scores import list_benchmark_runs
-from agent0.report.answers import truncation_line
-from agent0.report.benchmark_findings import difference_row, tool_effects
-from agent0.report.score_answers import benchmark_answer, compared_answer
 from agent0.settings import Settings
+
+if TYPE_CHECKING:
+    from agent0.evaluation.benchmark_scores import Compared
+    from agent0.evaluation.benchmarks import Benchmark
+    from agent0.events.benchmarks import ItemScored
 
 if TYPE_CHECKING:
     from agent0.assembly.evaluation.benchmark_run import Plan, Progress
@@ -38,6 +33,8 @@ app = typer.Typer(help="Score a student on benchmarks: rows lie in a folder you 
 @app.command("list")
 def list_(data: Data = HERE, as_json: console.Json = False) -> None:
     """Every benchmark: how many rows are there, or are made where nobody says how many, and its licence."""
+    from agent0.evaluation.benchmarks import benchmarks
+
     rows = []
     for name, entry in benchmarks().items():
         count, problem = _count(data, entry)
@@ -63,6 +60,8 @@ def list_(data: Data = HERE, as_json: console.Json = False) -> None:
 @app.command()
 def runs(as_json: console.Json = False) -> None:
     """Benchmark runs, the latest last: what they score, how far they came, and the ids that other commands take."""
+    from agent0.projections.benchmark_scores import list_benchmark_runs
+
     with console.tables() as db:
         rows = [{**row, "benchmarks": json.loads(row["benchmarks"] or "[]")} for row in list_benchmark_runs(db)]
     if not as_json:
@@ -70,9 +69,12 @@ def runs(as_json: console.Json = False) -> None:
     console.table(rows, as_json, ("run", "status", "provider", "checkpoint", "benchmarks", "samples", "time"))
 
 
-def _count(folder: Path, entry: Benchmark) -> tuple[int | None, str]:
+def _count(folder: Path, entry: "Benchmark") -> tuple[int | None, str]:
     """Items that a run would read, or make where what makes them is installed; None where there are none. With it, why
     the file that is there cannot be read."""
+    from agent0.evaluation.benchmarks import read_items
+    from agent0.infra.storage.datasets import find
+
     if entry.make:
         there = not entry.package or find_spec(entry.package.replace("-", "_")) is not None
         return entry.size if there else None, ""
@@ -110,6 +112,7 @@ def run(
     """Score a student, with tools and without. A server that goes away is waited for; killed, it goes on with --resume:
     nothing is asked twice."""
     from agent0.assembly.evaluation.benchmark_run import Plan, begun_plan
+    from agent0.cli.models.calibrate import trained
 
     settings = student(provider, model, profile, set_)
     if resume and not benchmarks:
@@ -148,8 +151,12 @@ def _run(settings: Settings, plan: "Plan", resume: str, quiet: bool) -> tuple[di
     return results, _answer(items, settings)
 
 
-def _answer(items: Sequence[ItemScored], settings: Settings) -> list[str]:
+def _answer(items: "Sequence[ItemScored]", settings: Settings) -> list[str]:
     """The first lines about the items of a run under ``settings``."""
+    from agent0.evaluation.benchmark_scores import grouped, tally
+    from agent0.report.benchmark_findings import tool_effects
+    from agent0.report.score_answers import benchmark_answer
+
     return benchmark_answer(
         {
             "scores": [tally(part).model_dump() for part in grouped(items).values()],
@@ -170,6 +177,8 @@ def _named(benchmarks: str, data: Path) -> tuple[str, ...]:
     Raises:
         ConfigError: there is none.
     """
+    from agent0.evaluation.benchmarks import benchmarks as known
+
     if benchmarks == "all":
         return tuple(name for name, entry in known().items() if any(_count(data, entry)))
     names = tuple(dict.fromkeys(name.strip() for name in benchmarks.split(",") if name.strip()))
@@ -272,6 +281,8 @@ def compare(
     """Paired on the items both have scored: difference, interval, exact test with Holm's correction, and the smallest
     difference that would have shown."""
     from agent0.assembly.evaluation.benchmark_run import scored_items
+    from agent0.report.benchmark_findings import difference_row
+    from agent0.report.score_answers import compared_answer
 
     settings = console.settings()
     left, _ = console.run_async(lambda: scored_items(settings, before))
@@ -284,8 +295,11 @@ def compare(
         _compare(comparisons, as_json)
 
 
-def _cut_off(runs: Mapping[str, Sequence[ItemScored]], max_truncated: float) -> list[str]:
+def _cut_off(runs: "Mapping[str, Sequence[ItemScored]]", max_truncated: float) -> list[str]:
     """What is to be said of replies of compared runs that met the limit of tokens."""
+    from agent0.evaluation.benchmark_scores import NAMES, grouped
+    from agent0.report.answers import truncation_line
+
     counts = [
         (f"{run}, {name} {NAMES[mode]}", sum(item.end == "length" for item in items), len(items))
         for run, scored in runs.items()
@@ -294,12 +308,14 @@ def _cut_off(runs: Mapping[str, Sequence[ItemScored]], max_truncated: float) -> 
     return list(filter(None, [truncation_line(counts, None, max_truncated)]))
 
 
-def paired(before: str, left: Sequence[ItemScored], after: str, right: Sequence[ItemScored]) -> list[Compared]:
+def paired(before: str, left: "Sequence[ItemScored]", after: str, right: "Sequence[ItemScored]") -> "list[Compared]":
     """What ``before`` and ``after`` came to on the same items; of one run, without tools and with them.
 
     Raises:
         OperationError: there are no such items.
     """
+    from agent0.evaluation.benchmark_scores import compared, grouped, modes_compared
+
     if comparisons := modes_compared(left) if before == after else compared(left, right):
         return comparisons
     scored = {name: ", ".join(map(" ".join, grouped(items))) for name, items in ((before, left), (after, right))}
@@ -309,7 +325,7 @@ def paired(before: str, left: Sequence[ItemScored], after: str, right: Sequence[
     raise OperationError(what, why, fix)
 
 
-def _compare(comparisons: list[Compared], as_json: bool) -> None:
+def _compare(comparisons: "list[Compared]", as_json: bool) -> None:
     rows = [
         {
             "benchmark": comparison.benchmark,

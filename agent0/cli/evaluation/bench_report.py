@@ -1,7 +1,7 @@
 """``agent0 bench report``: one HTML file about a benchmark run, and its tables here."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,11 +9,9 @@ from agent0.cli import console
 from agent0.cli.evaluation.bench_options import HERE, Data
 from agent0.cli.evaluation.report import Out, written
 from agent0.errors import Agent0Error
-from agent0.infra.storage.artifacts import FileArtifacts
-from agent0.projections.benchmark_scores import show_benchmark_run
-from agent0.report.benchmark_findings import Asked, bench_findings
-from agent0.report.score_answers import benchmark_answer
-from agent0.report.tables import benchmark_rows, failure_mode_rows, tool_effect_rows
+
+if TYPE_CHECKING:
+    from agent0.report.benchmark_findings import Asked
 
 BenchRun = Annotated[str, typer.Argument(metavar="BENCH_RUN", help="Id of a benchmark run, or LAST for the newest.")]
 
@@ -28,7 +26,11 @@ def bench_report(
     """Say what a benchmark run came to in three lines, and write one self-contained HTML file about it: accuracy with
     intervals, with tools beside without, where it fails, what it took, what its confidence is worth, and items that
     were not right (with their questions where the rows are at hand). --full prints the tables, too."""
+    from agent0.infra.storage.artifacts import FileArtifacts
+    from agent0.projections.benchmark_scores import show_benchmark_run
+    from agent0.report.benchmark_findings import bench_findings
     from agent0.report.html.benchmark_page import bench_page
+    from agent0.report.score_answers import benchmark_answer
 
     settings = console.settings()
     artifacts = FileArtifacts(settings.home)
@@ -50,7 +52,7 @@ def bench_report(
     console.text(path)
 
 
-def _questions(settings: dict[str, Any], folder: Path) -> Asked:
+def _questions(settings: dict[str, Any], folder: Path) -> "Asked":
     """Items by id, of benchmarks whose rows are at hand just as they were and may be passed on."""
     from agent0.assembly.evaluation.benchmark_run import Plan, read_plan
 
@@ -68,6 +70,8 @@ def _questions(settings: dict[str, Any], folder: Path) -> Asked:
 
 
 def _show(findings: dict[str, Any]) -> None:
+    from agent0.report.tables import benchmark_rows, failure_mode_rows, tool_effect_rows
+
     console.text(f"\nBenchmark run {findings['run']}, {findings['status']}")
     console.table(benchmark_rows(findings["scores"]), False, title="\nAccuracy")
     if findings["tools_against_plain"]:

@@ -5,16 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from agent0.assembly.log.carriers import known_here
 from agent0.cli import console
-from agent0.cli.runs.why import print_why
 from agent0.errors import ConfigError
-from agent0.infra.storage.artifacts import FileArtifacts
-from agent0.projections.runs import resolve
-from agent0.report.charts.terminal_plot import plot
-from agent0.report.findings import findings
-from agent0.report.overview import overview
-from agent0.report.tables import run_tables
 
 Out = Annotated[
     str,
@@ -33,7 +25,13 @@ def report(run: console.Run = "LAST", out: Out = "", full: console.Full = False,
     """Say what came of a run in three lines, and write scores iteration over iteration with paired tests, where it
     fails, how tools are used, how varied tasks and solutions are into one self-contained HTML file; its path is printed
     last. --full prints the tables, too."""
+    from agent0.assembly.log.carriers import known_here
+    from agent0.cli.runs.why import print_why
+    from agent0.infra.storage.artifacts import FileArtifacts
+    from agent0.projections.runs import resolve
+    from agent0.report.findings import findings
     from agent0.report.html.run_page import page
+    from agent0.report.overview import overview
 
     artifacts = FileArtifacts(console.settings().home)
     with console.tables() as db:
@@ -73,6 +71,9 @@ def written(text: str, out: str, name: str) -> Path:
 
 
 def _show(results: dict[str, Any]) -> None:
+    from agent0.report.charts.terminal_plot import plot
+    from agent0.report.tables import run_tables
+
     if drawn := plot(results["iterations"]):
         console.text(f"\n{drawn}")
     for title, rows in run_tables(results):

@@ -2,18 +2,15 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent0.assembly.ablations.study_request import StudyRequest, read_study, request_of
 from agent0.cli import console
-from agent0.cli.experiments.study_pages import execute, readable_rows, write_page
 from agent0.experiments.ablation_runs import variant_of
-from agent0.experiments.hyperparameter_search import space_of
-from agent0.projections.runs import resolve
-from agent0.report.answers import search_answer
-from agent0.report.markdown.hyperparameters import page
+
+if TYPE_CHECKING:
+    from agent0.assembly.ablations.study_request import StudyRequest
 
 Study = Annotated[
     Path | None, typer.Argument(metavar="[FILE]", help="A study file, in TOML; without one --variant names them all.")
@@ -72,6 +69,9 @@ def ablation(
     with Holm's correction. Each run has a process and a data folder of its own; killed, the same command goes on.
     Example: agent0 experiment ablation --plugin my_reward.py --variant base:
     --variant mine:run.rewards.weights.brevity=0.2 --seeds 0-4"""
+    from agent0.assembly.ablations.study_request import read_study, request_of
+    from agent0.cli.experiments.study_pages import execute
+
     typed = [variant_of(text) for text in variants or ()]
     request = request_of(
         read_study(file, typed),
@@ -90,7 +90,7 @@ def ablation(
         execute(request, out, write, full, as_json)
 
 
-def _show_cost(request: StudyRequest, as_json: bool) -> None:
+def _show_cost(request: "StudyRequest", as_json: bool) -> None:
     from agent0.assembly.ablations.study import plan_study
 
     settings = console.settings_of(request.profile, request.typed)
@@ -122,6 +122,9 @@ def hyperparameters(
     generated again, and the test set is never scored. Killed, the same command goes on."""
     from agent0.assembly.ablations.hyperparameters import Search
     from agent0.assembly.ablations.hyperparameters import search as look
+    from agent0.cli.experiments.study_pages import write_page
+    from agent0.experiments.hyperparameter_search import space_of
+    from agent0.projections.runs import resolve
 
     space, settings = space_of(over or ()), console.settings()
     with console.tables() as db:
@@ -136,6 +139,8 @@ def hyperparameters(
 
 
 def _tell_search(result: dict[str, Any], full: bool, as_json: bool) -> None:
+    from agent0.report.answers import search_answer
+
     if as_json:
         console.data(result)
         return
@@ -147,6 +152,8 @@ def _tell_search(result: dict[str, Any], full: bool, as_json: bool) -> None:
 
 
 def _page(result: dict[str, Any], over: Sequence[str], number: int, seed: int) -> str:
+    from agent0.report.markdown.hyperparameters import page
+
     flags = [f"--search {space}" for space in over] + ([f"--trials {number} --seed {seed}"] if number else [])
     return page(
         result, f"agent0 experiment hyperparameters LAST {' '.join(flags)} --write docs/results/hyperparameters.md"
@@ -154,6 +161,8 @@ def _page(result: dict[str, Any], over: Sequence[str], number: int, seed: int) -
 
 
 def _show_search(result: dict[str, Any]) -> None:
+    from agent0.cli.experiments.study_pages import readable_rows
+
     rows = readable_rows([_flat(row) for row in result["trials"]])
     searched = [key.rpartition(".")[2] for key in result["searched"]]
     columns = ("validation", "low", "high", "difference", "adjusted_p", "conclusion", "steps", "training_s", "trial")

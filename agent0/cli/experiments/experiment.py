@@ -2,31 +2,19 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
 import typer
 
-from agent0.assembly.models.lineage import touched
-from agent0.assembly.replay.forks import pairs_of
-from agent0.assembly.replay.reroute import Priced, Reroute, reroute_run
-from agent0.assembly.replay.rescore import Progress, Rescore, gather, gather_different, rescore_run
-from agent0.assembly.replay.reverify import Reverify
-from agent0.assembly.replay.reverify import reverify as judge_again
-from agent0.assembly.runtime.read_models import reading_log
-from agent0.assembly.validate.rewards import AS_RUN, reward_policy
 from agent0.cli import console
 from agent0.cli.experiments import ablation
 from agent0.cli.experiments import ablation as hyperparameters
 from agent0.errors import ConfigError
 from agent0.events.values import Role
-from agent0.experiments.compare_runs import same_checkpoint, side_by_side
-from agent0.infra.storage.artifacts import FileArtifacts
-from agent0.projections.experiments import list_experiments, show_experiment
-from agent0.report.answers import compare_answer, rescore_answer
-from agent0.report.conclusions import conclusion
-from agent0.report.score_answers import retrain_answer, reverify_answer
-from agent0.routing.budgets import dollars
 from agent0.settings import RoutingConfig, Settings
+
+if TYPE_CHECKING:
+    from agent0.assembly.replay.rescore import Progress
 
 app = typer.Typer(
     help="Experiments: other rewards, verdicts or training from the log; ablation studies; comparisons of runs."
@@ -41,6 +29,8 @@ def list_(
     as_json: console.Json = False,
 ) -> None:
     """List experiments, newest first; with --run only those of one run."""
+    from agent0.projections.experiments import list_experiments
+
     with console.tables() as db:
         of = console.of_newest(run) if run else ""
         console.table(console.limited(lambda n: list_experiments(db, of, n), limit), as_json)
@@ -49,6 +39,8 @@ def list_(
 @app.command()
 def show(experiment: str, as_json: console.Json = False) -> None:
     """One experiment: what it asked, under which rules, and what it found."""
+    from agent0.projections.experiments import show_experiment
+
     with console.tables() as db:
         console.record(show_experiment(db, experiment), as_json)
 
@@ -67,6 +59,8 @@ def reroute(
 ) -> None:
     """Route the questions of a finished run again, from their recorded answers: what they would have cost, how many
     answers would be the same, and what nobody can know. No model is asked. JSON: in nano-dollars."""
+    from agent0.assembly.replay.reroute import Priced, Reroute, reroute_run
+
     if prices not in get_args(Priced):
         raise ConfigError(f"There are no prices {prices!r}.", fix="Give as-run or settings.")
     routing = RoutingConfig(
@@ -79,6 +73,8 @@ def reroute(
 
 def _as_dollars(results: dict[str, Any]) -> dict[str, Any]:
     """A rerouted run as people read it."""
+    from agent0.routing.budgets import dollars
+
     least, most = results["cost"]
     low, high = results["same95"]
     cost = dollars(least) if least == most else f"{dollars(least)} to {'any' if most is None else dollars(most)}"
@@ -109,6 +105,10 @@ def rescore(
 ) -> None:
     """Recompute all rewards of a run, its teacher's too, and show what changes: under a set, a file of rules, or
     single settings (--set run.rewards.weights.token_cost=0.1). With its own rules: nothing."""
+    from agent0.assembly.replay.forks import pairs_of
+    from agent0.assembly.replay.rescore import Rescore, rescore_run
+    from agent0.assembly.validate.rewards import AS_RUN, reward_policy
+
     settings = console.settings(plugins=plugin)
     policy, changes = reward_policy(rewards), pairs_of(pairs)
     if commit and not name:
@@ -146,6 +146,11 @@ def reverify(
     """Judge all attempts of a run again in fresh sandboxes, by today's verifiers or other settings of them (--set
     verification.agreeing=…), and show which verdicts change. With its own settings: none. Another judge (--set
     verification.judge.provider=…) has to be asked; killed while it waits for a batch, the same command goes on."""
+    from agent0.assembly.replay.forks import pairs_of
+    from agent0.assembly.replay.reverify import Reverify
+    from agent0.assembly.replay.reverify import reverify as judge_again
+    from agent0.report.score_answers import reverify_answer
+
     if commit and not name:
         raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
     settings = console.settings(plugins=plugin)
@@ -218,8 +223,10 @@ def _retrain(
     full: bool,
     as_json: bool,
 ) -> None:
+    from agent0.assembly.replay.forks import pairs_of
     from agent0.assembly.replay.retrain import Retrain, roles_of
     from agent0.assembly.replay.retrain import retrain as train_again
+    from agent0.report.score_answers import retrain_answer
 
     if not name:
         raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
@@ -242,12 +249,18 @@ def _retrain(
 
 def _beside_its_own(settings: Settings, run: str, experiment: str) -> dict[str, Any] | None:
     """The last student trained again compared with the run's own, where both answered the same validation tasks."""
+    from agent0.assembly.replay.rescore import gather
+    from agent0.experiments.compare_runs import same_checkpoint
+
     original, again = console.run_async(lambda: gather(settings, [run, experiment]))
     return same_checkpoint(original, again)
 
 
 def _staying(settings: Settings, run: str, task: str, roles: Sequence[Role]) -> list[str]:
     """Checkpoints of the run's other roles whose training saw ``task``."""
+    from agent0.assembly.models.lineage import touched
+    from agent0.assembly.runtime.read_models import reading_log
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     async def work() -> list[dict[str, Any]]:
         async with reading_log(settings) as log:
@@ -271,6 +284,10 @@ def compare(
 ) -> None:
     """Runs and experiments side by side: rewards, held-out curves with paired tests, what changed sides, how much of
     what models wrote could be read, cost."""
+    from agent0.assembly.replay.rescore import gather_different
+    from agent0.experiments.compare_runs import side_by_side
+    from agent0.report.answers import compare_answer
+
     names = [console.of_newest(name) for name in names]
     settings = console.settings()
     comparison = side_by_side(console.run_async(lambda: gather_different(settings, names)))
@@ -306,6 +323,8 @@ app.command()(ablation.ablation)
 
 def _against(row: dict[str, Any]) -> dict[str, Any]:
     """The columns of one comparison, its conclusion in words."""
+    from agent0.report.conclusions import conclusion
+
     held_out = row["held_out"] or {}
     concluded = {"conclusion": conclusion(held_out["word"])} if held_out.get("word") else {}
     return {**row, **held_out, **concluded, "changed_sides": len(row["changed_sides"])}
@@ -317,13 +336,15 @@ class _Reporter:
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
 
-    def __call__(self, at: Progress) -> None:
+    def __call__(self, at: "Progress") -> None:
         if not self._quiet:
             rate = at.done / at.wall_s if at.wall_s else 0.0
             console.say(f"{at.done:,} of {at.all:,} events, {rate:,.0f} a second, {at.left_s:.0f} s left")
 
 
 def _show(results: dict[str, Any]) -> None:
+    from agent0.report.answers import rescore_answer
+
     console.print_lines(rescore_answer(results))
     roles = [{"role": role, **results[role]} for role in ("student", "teacher") if role in results]
     sides = results["changed_sides"]

@@ -10,13 +10,7 @@ from rich.console import Group
 from rich.live import Live
 
 from agent0.cli import console
-from agent0.cli.runs.live import drawn, is_terminal, marks
 from agent0.errors import OperationError
-from agent0.report.answers import study_answer
-from agent0.report.charts.ladder_picture import Row, mean_standing, picture
-from agent0.report.climb_summary import study_lines
-from agent0.report.conclusions import conclusion
-from agent0.report.markdown.ablation import page, sentences
 from agent0.tasks.curriculum.ladder_height import Standing
 
 if TYPE_CHECKING:
@@ -31,6 +25,7 @@ def execute(request: "StudyRequest", out: Path | None, page_to: Path | None, ful
         Agent0Error: it cannot be executed.
     """
     from agent0.assembly.ablations.study import run_study
+    from agent0.report.answers import study_answer
     from agent0.report.html.benchmark_page import ablation_page
 
     settings = console.settings_of(request.profile, request.typed)
@@ -57,6 +52,8 @@ def execute(request: "StudyRequest", out: Path | None, page_to: Path | None, ful
 
 
 def _show(results: dict[str, Any]) -> None:
+    from agent0.report.markdown.ablation import sentences
+
     console.text(results["effort"])
     of_means = ("measure", "variant", "student", "seeds", "items", "mean", "low", "high")
     console.table(readable_rows(results["arms"]), False, of_means, title="\nMeans over seeds, with 95 % intervals")
@@ -79,6 +76,8 @@ def _show(results: dict[str, Any]) -> None:
 def readable_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """``rows`` of a study's results as people read them: ``arm`` of ``--json`` as ``variant``, ``word`` as the
     conclusion."""
+    from agent0.report.conclusions import conclusion
+
     shown = [{"variant" if key == "arm" else key: value for key, value in row.items()} for row in rows]
     return [{**row, "conclusion": conclusion(row["word"])} if row.get("word") else row for row in shown]
 
@@ -86,6 +85,7 @@ def readable_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def _write_markdown(path: Path, results: dict[str, Any]) -> None:
     """Write the page, and its charts as files beside it."""
     from agent0.report.charts.ablation_charts import chart_files
+    from agent0.report.markdown.ablation import page
 
     names = {}
     for name, text in chart_files(results).items():
@@ -129,6 +129,8 @@ class Standings:
 
     def lines(self, marks: str) -> list[str]:
         """Draw the mean of the bases and of the newest students of each variant."""
+        from agent0.report.charts.ladder_picture import Row, mean_standing, picture
+
         rows = [Row("base", mean_standing([*self._bases.values()]))] if self._bases else []
         for variant in sorted(self._newest, key=self._rank):
             newest = self._newest[variant]
@@ -154,6 +156,8 @@ Say = Callable[[str], None]
 def shown(standings: Standings, *, quiet: bool) -> Iterator[tuple[Say, Callable[["AblationRun", int, Standing], None]]]:
     """Give two functions: one says a line, one takes in where a student stands. On a terminal what is said stands above
     the picture; elsewhere the lines alone are said."""
+    from agent0.cli.runs.live import is_terminal
+
     if quiet:
         yield lambda _: None, standings.add
     elif not is_terminal():
@@ -165,6 +169,8 @@ def shown(standings: Standings, *, quiet: bool) -> Iterator[tuple[Say, Callable[
 
 @contextmanager
 def _picture(standings: Standings) -> Iterator[tuple[Say, Callable[["AblationRun", int, Standing], None]]]:
+    from agent0.cli.runs.live import drawn, marks
+
     with Live(console=console.console(stderr=True), auto_refresh=False, transient=True) as live:
         status = ""
 
@@ -187,5 +193,8 @@ def _picture(standings: Standings) -> Iterator[tuple[Say, Callable[["AblationRun
 
 def end_lines(results: Mapping[str, object], standings: Standings, page: str) -> Sequence[str]:
     """The last picture and the three lines that a study on a ladder ends with."""
+    from agent0.cli.runs.live import marks
+    from agent0.report.climb_summary import study_lines
+
     lines = study_lines(results, page)
     return ["", *standings.lines(marks(stderr=False)), "", *lines] if lines else []

@@ -4,8 +4,6 @@ from typing import Annotated
 
 import typer
 
-from agent0.assembly.log.artifact_check import collect
-from agent0.assembly.log.artifact_check import verify as compare
 from agent0.cli import console
 
 app = typer.Typer(help="The artifact store: verify what events name, throw away what none names.")
@@ -14,6 +12,8 @@ app = typer.Typer(help="The artifact store: verify what events name, throw away 
 @app.command()
 def verify(as_json: console.Json = False) -> None:
     """Read every artifact that events name and compare it with its digest. Exit 1 where one is missing or damaged."""
+    from agent0.assembly.log.artifact_check import verify as compare
+
     settings = console.settings()
     comparison = console.run_async(lambda: compare(settings))
     console.record(comparison, as_json)
@@ -27,6 +27,8 @@ def gc(
     as_json: console.Json = False,
 ) -> None:
     """Count artifacts that no event of the log or of its archives names. What is younger than an hour stays."""
+    from agent0.assembly.log.artifact_check import collect
+
     settings = console.settings()
     console.record(console.run_async(lambda: collect(settings, delete)), as_json)
     if not delete:

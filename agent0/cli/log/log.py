@@ -2,8 +2,6 @@
 
 import typer
 
-from agent0.assembly.log.access import check_log, open_log, provision
-from agent0.assembly.runtime.plugins import known_handlers
 from agent0.cli import console
 from agent0.errors import bare_url
 from agent0.settings import Settings
@@ -14,6 +12,8 @@ app = typer.Typer(help="The event log: make or check streams and consumers.")
 @app.command()
 def init(profile: console.Profile = None, pairs: console.Set = None, as_json: console.Json = False) -> None:
     """Make streams and consumers, or apply changed limits. Doing it twice changes nothing."""
+    from agent0.assembly.log.access import provision
+
     settings = console.settings(profile, pairs)
 
     async def work() -> dict[str, object]:
@@ -31,6 +31,9 @@ def check(profile: console.Profile = None, pairs: console.Set = None, as_json: c
 
 
 async def _info(settings: Settings) -> dict[str, object]:
+    from agent0.assembly.log.access import check_log, open_log
+    from agent0.assembly.runtime.plugins import known_handlers
+
     async with open_log(settings, "reader") as log:
         await check_log(settings, log, known_handlers().values())
         info = await log.info()

@@ -7,14 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent0.assembly.log.access import open_log
-from agent0.assembly.log.full_history import history
-from agent0.assembly.runtime.read_models import live_path, log_and_views, reading, reading_log, run_projector
 from agent0.cli import console
-from agent0.config.loading import nearest
 from agent0.errors import ConfigError, NotFoundError
-from agent0.infra.storage.sqlite import guarded_query
-from agent0.projections import position, select, tables
 
 if TYPE_CHECKING:
     from agent0.assembly.replay.rescore import Progress
@@ -25,6 +19,8 @@ app = typer.Typer(help="The tables (read models): list, query, rebuild.")
 @app.command("list")
 def list_(as_json: console.Json = False) -> None:
     """Every table with its key and number of rows."""
+    from agent0.projections import tables
+
     with console.tables() as db:
         rows = [
             {
@@ -46,6 +42,7 @@ def show(
 ) -> None:
     """The first rows of one table, in the order of its key."""
     from agent0.assembly.replay.tables_at import known_tables
+    from agent0.projections import select
 
     definition = known_tables((table,))[table]
     with console.tables() as db:
@@ -66,6 +63,8 @@ def query(
     as_json: console.Json = False,
 ) -> None:
     """Ask the tables anything. It can only read."""
+    from agent0.assembly.runtime.read_models import live_path
+
     query = sys.stdin.read() if sql == "-" else sql
     if file is None:
         with console.tables():
@@ -79,6 +78,10 @@ def query(
 
 def _query_rows(path: Path, query: str, limit: int, timeout: float) -> list[dict[str, Any]]:
     """Rows of a query; a table that does not exist is answered with the nearest name that does."""
+    from agent0.config.loading import nearest
+    from agent0.infra.storage.sqlite import guarded_query
+    from agent0.projections import tables
+
     try:
         return guarded_query(path, query, max_rows=limit, timeout_s=timeout)
     except ConfigError as error:
@@ -95,6 +98,9 @@ def _query_rows(path: Path, query: str, limit: int, timeout: float) -> list[dict
 @app.command()
 def lag(as_json: console.Json = False) -> None:
     """How far the tables are behind the log, without catching up."""
+    from agent0.assembly.runtime.read_models import reading, reading_log
+    from agent0.projections import position
+
     settings = console.settings()
 
     async def last() -> int:
@@ -110,6 +116,9 @@ def lag(as_json: console.Json = False) -> None:
 @app.command()
 def run(profile: console.Profile = None, pairs: console.Set = None) -> None:
     """Keep the tables up to date until stopped; `agent0 run start` does so by itself."""
+    from agent0.assembly.log.access import open_log
+    from agent0.assembly.runtime.read_models import run_projector
+
     settings = console.settings(profile, pairs)
 
     async def work() -> None:
@@ -128,6 +137,9 @@ def rebuild(
     as_json: console.Json = False,
 ) -> None:
     """Make the tables anew from the log, beside the live ones, then swap."""
+    from agent0.assembly.log.full_history import history
+    from agent0.assembly.runtime.read_models import log_and_views
+
     settings = console.settings()
 
     async def work() -> dict[str, object]:
@@ -186,6 +198,7 @@ class _RebuildReporter:
 @app.command()
 def rollback(as_json: console.Json = False) -> None:
     """Go back to the tables before the last rebuild; they catch up by themselves."""
+    from agent0.assembly.runtime.read_models import log_and_views
 
     async def work() -> str:
         async with log_and_views(console.settings()) as (_, views):

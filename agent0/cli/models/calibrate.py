@@ -6,14 +6,15 @@ import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from agent0.cli import console
 from agent0.errors import OperationError
-from agent0.evaluation.calibration_report import CalibrationReport, as_row, picture
-from agent0.report.markdown.calibration import page as page_of
+
+if TYPE_CHECKING:
+    from agent0.evaluation.calibration_report import CalibrationReport
 
 EVERY_S = 5.0
 ENOUGH = 10
@@ -50,6 +51,8 @@ def calibrate(
     """Ask held-out tasks, fit calibrators of every confidence signal on one half and score them on the other.
 
     Killed, it goes on with --resume: no task is asked twice."""
+    from agent0.report.markdown.calibration import page as page_of
+
     settings = console.settings(profile, set_, run__student__provider=provider, run__student__model=model)
     identity = resume or f"calibration-{secrets.token_hex(3)}"
     console.say(f"Calibration {identity}: {settings.run.student.provider}, data in {settings.home}")
@@ -66,7 +69,7 @@ def calibrate(
 
 def _measured(
     settings: Any, student: str, run: str, size: tuple[int, int, int], name: str, quiet: bool
-) -> CalibrationReport:
+) -> "CalibrationReport":
     """One student, one seed: told as it is done. ``size``: items, samples, seed."""
     from agent0.assembly.evaluation.calibration import Plan
     from agent0.assembly.evaluation.calibration import calibrate as measure
@@ -111,8 +114,10 @@ class Reporter:
         console.say(f"{self._head}: {done}/{all_} tasks{left}")
 
 
-def show(measurement: CalibrationReport) -> None:
+def show(measurement: "CalibrationReport") -> None:
     """The table of all signals, and the picture of the best."""
+    from agent0.evaluation.calibration_report import as_row, picture
+
     screen = console.screen()
     wide = (screen.width,) if screen else ()
     console.text("")
@@ -133,8 +138,10 @@ def show(measurement: CalibrationReport) -> None:
     console.text(f"Aim, ECE below 0.10: {measurement.verdict}.")
 
 
-def plain(measurement: CalibrationReport) -> dict[str, Any]:
+def plain(measurement: "CalibrationReport") -> dict[str, Any]:
     """Turn what was found into plain values, as JSON has them."""
+    from agent0.evaluation.calibration_report import as_row
+
     kept = {key: value for key, value in asdict(measurement).items() if key not in ("measured", "sampled", "carried")}
     bins = [asdict(interval) for interval in measurement.measured[0].bins]
     kept |= {"sampled": plain(measurement.sampled)} if measurement.sampled else {}

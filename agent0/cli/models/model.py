@@ -5,13 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from agent0.assembly.models.lineage import check_adapter
-from agent0.assembly.models.lineage import lineage as chain
-from agent0.assembly.runtime.read_models import sound_log
 from agent0.cli import console
 from agent0.cli.models import registry, serving, stored
 from agent0.errors import LogError
-from agent0.infra.storage.artifacts import FileArtifacts
 
 app = typer.Typer(
     help="Models by name, and checkpoints: the registry, what made them down to the events, and serving them elsewhere."
@@ -31,6 +27,10 @@ def lineage(
 ) -> None:
     """A checkpoint, its dataset, trajectories, tasks, teacher, verifiers, rewards, configuration and code; then its
     parent's, to the base."""
+    from agent0.assembly.models.lineage import lineage as chain
+    from agent0.assembly.runtime.read_models import sound_log
+    from agent0.infra.storage.artifacts import FileArtifacts
+
     settings = console.settings()
 
     async def work() -> list[dict[str, Any]]:
@@ -82,6 +82,8 @@ def check(
 ) -> None:
     """Whether an adapter's lineage digest follows from what it says of itself, and its weights are those that it names:
     from the file alone."""
+    from agent0.assembly.models.lineage import check_adapter
+
     result = check_adapter(adapter.read_bytes())
     console.record(result, as_json)
     if not result["agrees"]:

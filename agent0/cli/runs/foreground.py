@@ -4,21 +4,13 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from agent0.assembly.log.access import open_log
-from agent0.assembly.log.carriers import carrier_line, known_here
-from agent0.assembly.replay.state_snapshots import state_snapshots
 from agent0.cli import console
-from agent0.cli.runs.why import print_why
 from agent0.errors import OperationError, RunFailedError
-from agent0.events.base import Recorded
-from agent0.infra.log.event_log import Log
-from agent0.projections.attempts import list_attempts
-from agent0.projections.runs import show_run
-from agent0.report.alarm_groups import alarm_lines
-from agent0.report.answers import climbs
-from agent0.report.climb_summary import run_picture
-from agent0.report.run_benchmarks import benchmark_rows
 from agent0.settings import RunConfig, Settings
+
+if TYPE_CHECKING:
+    from agent0.events.base import Recorded
+    from agent0.infra.log.event_log import Log
 
 if TYPE_CHECKING:
     from agent0.assembly.runtime.progress import Progress
@@ -37,8 +29,9 @@ class Terminal:
         """A line on stderr."""
         console.say(text, "yellow" if warning else "")
 
-    async def follow(self, log: Log, run: str) -> "Progress":
+    async def follow(self, log: "Log", run: str) -> "Progress":
         """Show the run until it is over."""
+        from agent0.assembly.replay.state_snapshots import state_snapshots
         from agent0.cli.runs.live import follow
 
         snapshots = state_snapshots(self._held, log)
@@ -48,7 +41,7 @@ class Terminal:
 def follow_to_end(
     settings: Settings,
     run: str,
-    begin: Recorded | None,
+    begin: "Recorded | None",
     news: str,
     *,
     with_handlers: bool,
@@ -88,13 +81,16 @@ def require(settings: Settings, config: RunConfig, wait: bool) -> None:
 
 def run_failed_error(settings: Settings, run: str) -> RunFailedError:
     """Make the error that says why ``run`` failed and how it may go on."""
+    from agent0.projections.runs import show_run
+
     with console.tables(settings) as db:
         why = str(show_run(db, run)["failed"])
     fix = f"`agent0 run resume {run}` goes on with what it has; docs/guide/troubleshooting.md has the other ways."
     return RunFailedError(f"Run {run} failed.", f"{why[:1].upper()}{why[1:]}", fix)
 
 
-async def _watch(settings: Settings, run: str, begin: Recorded | None, terminal: Terminal, news: str) -> "Progress":
+async def _watch(settings: Settings, run: str, begin: "Recorded | None", terminal: Terminal, news: str) -> "Progress":
+    from agent0.assembly.log.access import open_log
     from agent0.assembly.runtime.execution import append_begin, resume_command
 
     async with open_log(settings, make=bool(begin)) as log:
@@ -108,6 +104,8 @@ async def _watch(settings: Settings, run: str, begin: Recorded | None, terminal:
 
 def print_conclusion(settings: Settings, run: str, as_json: bool) -> None:
     """Print what ``run`` came to, and the commands that show more."""
+    from agent0.assembly.log.carriers import known_here
+    from agent0.projections.attempts import list_attempts
     from agent0.report.overview import overview
 
     with console.tables(settings) as db:
@@ -136,6 +134,8 @@ def print_conclusion(settings: Settings, run: str, as_json: bool) -> None:
 def _print_climb(summary: dict[str, Any]) -> None:
     """Of a run on a ladder: the picture of its first and last student."""
     from agent0.cli.runs.live import marks
+    from agent0.report.answers import climbs
+    from agent0.report.climb_summary import run_picture
 
     if summary["status"] == "finished" and climbs(summary):
         console.text("\n".join(["", *run_picture(summary, marks(stderr=False)), ""]))
@@ -158,6 +158,9 @@ def _curve(settings: Settings, db: Any, run: str) -> str | None:
 def print_answer(settings: Settings, summary: dict[str, Any]) -> None:
     """Print why a run went badly, what it came to in a few lines, who carries it where it goes on, and what somebody
     should look at."""
+    from agent0.assembly.log.carriers import carrier_line
+    from agent0.cli.runs.why import print_why
+    from agent0.report.alarm_groups import alarm_lines
     from agent0.report.overview import failures_for_people
 
     print_why(summary["why"])
@@ -173,6 +176,7 @@ def print_answer(settings: Settings, summary: dict[str, Any]) -> None:
 def print_tables(summary: dict[str, Any]) -> None:
     """Print the tables of ``run show --full``: the run, its learning curve, the held-out test, targets."""
     from agent0.report.overview import curve_columns, rows_for_people
+    from agent0.report.run_benchmarks import benchmark_rows
 
     names = ("run", "name", "status", "profile", "seed", "iteration", "iterations", "tasks", "attempts", "events")
     cause = {name: summary[name] for name in ("failed", "waits_for") if summary[name]}

@@ -4,13 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from agent0.assembly.log.access import open_log
-from agent0.assembly.replay.state_snapshots import state_snapshots
-from agent0.assembly.runtime.read_models import sound_log
 from agent0.cli import console
 from agent0.cli.runs import positions
-from agent0.cli.runs.foreground import follow_to_end, require
-from agent0.report.columns import named_iteration
 from agent0.settings import RunConfig
 
 At = Annotated[str, typer.Option("--at", metavar="WHERE", help=f"{positions.HELP}; 0: the run's end.")]
@@ -22,6 +17,8 @@ Changes = Annotated[
 def show_at(run: str, at: str, as_json: bool) -> None:
     """Print the whole state of ``run`` as of the event that ``at`` names."""
     from agent0.assembly.replay.forks import describe_state, state_at
+    from agent0.assembly.replay.state_snapshots import state_snapshots
+    from agent0.assembly.runtime.read_models import sound_log
 
     name = console.run_id(run)
     seq = positions.sequence(name, at)
@@ -52,8 +49,10 @@ def fork(
 ) -> None:
     """Begin a run in the middle of another, under other settings. The past is shared, not copied; what was under way
     is asked for again. Another student model is scored first, and trains on nothing of the former."""
+    from agent0.assembly.log.access import open_log
     from agent0.assembly.replay.forks import fork as forked
     from agent0.assembly.replay.forks import pairs_of
+    from agent0.cli.runs.foreground import follow_to_end, require
 
     settings = console.settings(plugins=plugin)
     source, changes = console.run_id(run), pairs_of(pairs)
@@ -82,6 +81,7 @@ def diff(
 ) -> None:
     """What two runs differ in: their settings, where they stand, and where they part."""
     from agent0.assembly.replay.forks import compare_states
+    from agent0.assembly.runtime.read_models import sound_log
 
     names, settings = (console.run_id(left), console.run_id(right)), console.settings()
 
@@ -100,6 +100,8 @@ def diff(
 
 def _show_difference(differences: dict[str, Any], names: tuple[str, str]) -> None:
     """A line for each difference. On a terminal, where two ids leave no room, the runs are A and B."""
+    from agent0.report.columns import named_iteration
+
     heads = names
     if console.screen() is not None:
         heads = ("A", "B")
@@ -113,6 +115,7 @@ def _show_difference(differences: dict[str, Any], names: tuple[str, str]) -> Non
 def check(run: console.Run = "LAST", plugin: console.Plugin = None, as_json: console.Json = False) -> None:
     """Ask today's code for every decision of a run again; the first that would be another is named."""
     from agent0.assembly.replay.forks import check_run
+    from agent0.assembly.runtime.read_models import sound_log
 
     settings, name = console.settings(plugins=plugin), console.run_id(run)
 

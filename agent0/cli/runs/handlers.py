@@ -4,8 +4,6 @@ from typing import Annotated
 
 import typer
 
-from agent0.assembly.runtime.plugins import known_handlers
-from agent0.assembly.runtime.read_models import run_projector
 from agent0.cli import console
 
 app = typer.Typer(help="Reactions to events: list them, run some or all as a process.")
@@ -14,6 +12,8 @@ app = typer.Typer(help="Reactions to events: list them, run some or all as a pro
 @app.command("list")
 def list_(as_json: console.Json = False) -> None:
     """Every handler with what it reacts to and what it needs."""
+    from agent0.assembly.runtime.plugins import known_handlers
+
     rows = [
         {
             "handler": handler.name,
@@ -38,6 +38,7 @@ def run(
 ) -> None:
     """React to events until stopped. Several processes share the work; SIGTERM finishes what is in hand."""
     from agent0.assembly.runtime.app import open_app, run_handlers, until_cancelled
+    from agent0.assembly.runtime.read_models import run_projector
 
     settings = console.settings(profile, pairs, plugins=plugin)
 

@@ -5,8 +5,6 @@ import sqlite3
 
 from agent0.cli import console
 from agent0.errors import ConfigError, NotFoundError
-from agent0.projections.events import extent_of, iteration_starts, nth_event
-from agent0.projections.runs import parent_of, show_run
 
 HELP = "SEQ of an event, +N events after the run's first, or iteration:N (where its iteration N began, from 0)"
 _SHAPE = re.compile(r"(?P<seq>\d{1,18})|\+(?P<after>\d{1,18})|iteration:(?P<iteration>\d{1,9})")
@@ -31,6 +29,9 @@ def sequence(run: str, at: str, option: str = "--at") -> int:
 
 
 def _counted(db: sqlite3.Connection, run: str, after: int) -> int:
+    from agent0.projections.events import extent_of, nth_event
+    from agent0.projections.runs import show_run
+
     seq = nth_event(db, run, after)
     if seq is None:
         (first, last), count = extent_of(db, run), show_run(db, run)["events"]
@@ -40,6 +41,8 @@ def _counted(db: sqlite3.Connection, run: str, after: int) -> int:
 
 
 def _iteration(db: sqlite3.Connection, run: str, number: int) -> int:
+    from agent0.projections.events import extent_of, iteration_starts
+
     starts = iteration_starts(db, run)
     if number in starts:
         return starts[number]
@@ -54,6 +57,9 @@ def _iteration(db: sqlite3.Connection, run: str, number: int) -> int:
 
 def _begun_in_parent(db: sqlite3.Connection, run: str, number: int) -> tuple[str, int] | None:
     """The parent, or its parent, in which an iteration of a fork began, and the event before it."""
+    from agent0.projections.events import iteration_starts
+    from agent0.projections.runs import parent_of
+
     visited: set[str] = set()
     while (parent := parent_of(db, run)) is not None and run not in visited:
         visited.add(run)

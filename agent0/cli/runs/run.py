@@ -3,29 +3,20 @@
 import sqlite3
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent0.assembly.log.access import open_log
-from agent0.assembly.log.carriers import carried, carrier_line, carriers, known_here
-from agent0.assembly.models.diet import diets
-from agent0.assembly.requests.decisions import cancelling, pausing
-from agent0.assembly.runtime.read_models import NothingError, sound_log
-from agent0.assembly.tracking.measured import measured
-from agent0.assembly.tracking.sinks import export as write
 from agent0.cli import console
 from agent0.cli.runs import deletion, fork, positions
 from agent0.cli.runs.foreground import follow_to_end, print_answer, print_conclusion, print_tables, require
 from agent0.cli.runs.why import why
 from agent0.errors import LogError
-from agent0.events.base import Recorded
-from agent0.infra.storage.artifacts import FileArtifacts
-from agent0.projections.events import story as chain
-from agent0.projections.events import unbroken
-from agent0.projections.runs import list_runs, resolve, show_run
 from agent0.settings import RunConfig, Settings
-from agent0.training.diet import Diet, total
+
+if TYPE_CHECKING:
+    from agent0.events.base import Recorded
+    from agent0.training.diet import Diet
 
 Form = Annotated[
     str,
@@ -43,6 +34,9 @@ def export(
 ) -> None:
     """Write a run's learning curve, measures and test scores, by iterations done (0: untrained), as a file or a
     tracker's own store. Nothing is sent. Example: agent0 run export LAST --format tensorboard --out logs"""
+    from agent0.assembly.tracking.measured import measured
+    from agent0.assembly.tracking.sinks import export as write
+
     with console.tables() as db:
         series = measured(db, run)
     console.in_folder(out)
@@ -54,6 +48,9 @@ def export(
 def diet(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     """Of all tokens that a run trained on: how many the student wrote as they stand, how many are of what its base was
     taught, and how many of anything else, for every checkpoint."""
+    from agent0.projections.runs import show_run
+    from agent0.training.diet import total
+
     with console.tables() as db:
         row = show_run(db, run)
     name, provider = row["run"], row["config"]["student"]["provider"]
@@ -77,7 +74,11 @@ def diet(run: console.Run = "LAST", as_json: console.Json = False) -> None:
         console.say(f"{summed['strange']} of the named answers are not of this run's own checkpoints.")
 
 
-async def _read(run: str) -> list[Diet]:
+async def _read(run: str) -> "list[Diet]":
+    from agent0.assembly.models.diet import diets
+    from agent0.assembly.runtime.read_models import sound_log
+    from agent0.infra.storage.artifacts import FileArtifacts
+
     settings = console.settings()
     async with sound_log(settings) as log:
         return await diets(log, FileArtifacts(settings.home), run)
@@ -139,6 +140,7 @@ def resume(
 ) -> None:
     """Go on with a run that was stopped or paused, or with what a failed one has. What it does was fixed when it
     started."""
+    from agent0.assembly.log.carriers import carrier_line, carriers
     from agent0.assembly.runtime.execution import resumption
 
     settings = console.settings(profile, pairs, plugins=plugin)
@@ -170,6 +172,9 @@ def list_(
     as_json: console.Json = False,
 ) -> None:
     """List runs, newest first; with --forks only forks."""
+    from agent0.assembly.log.carriers import carried
+    from agent0.assembly.runtime.read_models import NothingError
+
     try:
         with console.tables() as db:
             rows = console.limited(lambda n: _listed(db, n, forks, everything), limit)
@@ -186,6 +191,8 @@ def list_(
 
 def _listed(db: sqlite3.Connection, limit: int, forks: bool, everything: bool) -> list[dict[str, Any]]:
     """The newest runs, or the newest forks."""
+    from agent0.projections.runs import list_runs
+
     if not forks:
         return list_runs(db, limit, hidden=everything)
     return [row for row in list_runs(db, 100_000, hidden=everything) if row["parent"]][:limit]
@@ -200,6 +207,7 @@ def show(
 ) -> None:
     """What a run came to in three lines; with --full its scores, learning curve and targets. Or its state at any
     event."""
+    from agent0.assembly.log.carriers import known_here
     from agent0.report.overview import overview
 
     if at:
@@ -232,6 +240,8 @@ for command in (deletion.hide, deletion.tag, deletion.delete, deletion.archive, 
 @app.command()
 def watch(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     """Follow a run that other processes execute, to its end; first it says which ones."""
+    from agent0.assembly.log.carriers import carrier_line
+
     settings, row = console.settings(), _row(run)
     news = carrier_line(settings, row["run"]) if row["status"] == "running" else ""
     follow_to_end(settings, str(row["run"]), None, news, with_handlers=False, as_json=as_json)
@@ -240,6 +250,10 @@ def watch(run: console.Run = "LAST", as_json: console.Json = False) -> None:
 @app.command()
 def story(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     """The chain of causes from the run's start over a trained checkpoint to its end."""
+    from agent0.projections.events import story as chain
+    from agent0.projections.events import unbroken
+    from agent0.projections.runs import resolve
+
     with console.tables() as db:
         steps = chain(db, resolve(db, run))
     console.table(steps, as_json, ("seq", "time", "type", "text", "task", "attempt", "handler"), keep=("text",))
@@ -251,6 +265,8 @@ def story(run: console.Run = "LAST", as_json: console.Json = False) -> None:
 @app.command()
 def pause(run: console.Run = "LAST", reason: Reason = "", as_json: console.Json = False) -> None:
     """Begin nothing new in a run; what is in hand is finished and nothing is lost."""
+    from agent0.assembly.requests.decisions import pausing
+
     row = _row(run)
     begin = pausing(row, reason)
     if begin is None:
@@ -268,26 +284,32 @@ def cancel(
     as_json: console.Json = False,
 ) -> None:
     """End a run for good; its events stay."""
+    from agent0.assembly.requests.decisions import cancelling
+
     if not yes:
         typer.confirm(f"Cancel run {console.clean(_row(run)['run'])} for good?", abort=True, err=True)
     _decide(cancelling(_row(run), reason), as_json)
 
 
-def _decide(begin: Recorded, as_json: bool) -> None:
+def _decide(begin: "Recorded", as_json: bool) -> None:
     console.run_async(lambda: _append(console.settings(), begin))
     console.record({"run": begin.run, "event": begin.type}, as_json)
 
 
 def _row(run: str, settings: Settings | None = None) -> dict[str, Any]:
+    from agent0.projections.runs import show_run
+
     with console.tables(settings) as db:
         return show_run(db, run)
 
 
-async def _append(settings: Settings, begin: Recorded, *, make: bool = False) -> None:
+async def _append(settings: Settings, begin: "Recorded", *, make: bool = False) -> None:
+    from agent0.assembly.log.access import open_log
+
     async with open_log(settings, make=make) as log:
         await log.append([begin])
 
 
-def held_sha(begin: Recorded) -> str:
+def held_sha(begin: "Recorded") -> str:
     """Return the digest of the configuration in a RunStarted."""
     return str(getattr(begin.event, "config_sha", ""))

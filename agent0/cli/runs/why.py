@@ -6,13 +6,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from agent0.assembly.log.access import open_log
-from agent0.assembly.log.carriers import known_here
 from agent0.cli import console
 from agent0.errors import Agent0Error, DependencyError
-from agent0.projections.runs import show_run
-from agent0.report.diagnosis.replies import reply_lines
-from agent0.run.diagnosis.case import MODELS
 from agent0.settings import Settings
 
 
@@ -52,6 +47,8 @@ def print_diagnosis(findings: dict[str, Any]) -> None:
     """Print a whole diagnosis on stdout, its conclusion first; how items failed before the command that would take
     another model."""
     from agent0.report.diagnosis.findings import observation_lines, setting_lines, why_lines
+    from agent0.report.diagnosis.replies import reply_lines
+    from agent0.run.diagnosis.case import MODELS
 
     conclusion, *others = why_lines(findings)
     replies = [] if findings["well"] else reply_lines(findings["replies"])
@@ -72,6 +69,8 @@ def print_diagnosis(findings: dict[str, Any]) -> None:
 
 def _here(settings: Settings) -> tuple[dict[str, Any], str]:
     """What this machine says now, and why the log cannot be reached; empty where it can."""
+    from agent0.assembly.log.access import open_log
+    from agent0.assembly.log.carriers import known_here
     from agent0.assembly.validate.requirements import LEAST
 
     free = shutil.disk_usage(settings.home).free if settings.home.is_dir() else None
@@ -96,5 +95,7 @@ def _away(warning: str) -> dict[str, str]:
 
 def _idle(db: sqlite3.Connection, run: str) -> dict[str, float]:
     """Seconds since the run's last event."""
+    from agent0.projections.runs import show_run
+
     last = datetime.fromisoformat(str(show_run(db, run)["updated"]))
     return {"idle_s": (datetime.now(UTC) - last).total_seconds()}

@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from agent0.api.admission.keys import KeyFile
 from agent0.cli import console
 
 app = typer.Typer(help="The API of `agent0 up`: its keys, and its description as OpenAPI.")
@@ -24,6 +23,8 @@ def add(
     as_json: console.Json = False,
 ) -> None:
     """Make a key and print it, once: the data folder keeps only its digest. From then on each request needs a key."""
+    from agent0.api.admission.keys import KeyFile
+
     text = KeyFile(console.settings().home).add(name, scope)
     if as_json:
         console.data({"name": name, "scope": scope, "key": text})
@@ -35,6 +36,8 @@ def add(
 @key.command("list")
 def list_(as_json: console.Json = False) -> None:
     """The names of all keys, what they may do, and when they were made."""
+    from agent0.api.admission.keys import KeyFile
+
     rows = [asdict(key) for key in KeyFile(console.settings().home).read()]
     console.table([{name: row[name] for name in ("name", "scope", "created")} for row in rows], as_json)
 
@@ -42,6 +45,8 @@ def list_(as_json: console.Json = False) -> None:
 @key.command()
 def remove(name: Name, as_json: console.Json = False) -> None:
     """Forget a key: whoever has it is refused from now on."""
+    from agent0.api.admission.keys import KeyFile
+
     KeyFile(console.settings().home).remove(name)
     console.record({"removed": name}, as_json)
 
@@ -49,6 +54,7 @@ def remove(name: Name, as_json: console.Json = False) -> None:
 @app.command()
 def openapi() -> None:
     """Print the description of the API as OpenAPI 3.1 in JSON."""
+    from agent0.api.admission.keys import KeyFile
     from agent0.api.app import create_app
     from agent0.api.context import ApiContext
     from agent0.api.past import PastTables

@@ -7,8 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from agent0.cli import console
-from agent0.config.loading import config_of, fields, leaves, public, resolve
-from agent0.report.markdown.rendering import render
 from agent0.settings import Settings
 
 app = typer.Typer(help="Settings: show, validate, explain.")
@@ -22,6 +20,8 @@ def show(
     as_json: console.Json = False,
 ) -> None:
     """Print the settings in effect; secrets are masked."""
+    from agent0.config.loading import config_of, public, resolve
+
     loaded = resolve(profile, console.overrides(pairs))
     if as_json and not origin:
         console.data({**public(loaded.settings), "config_sha": config_of(loaded.settings.run)[1]})
@@ -35,6 +35,7 @@ def validate(profile: console.Profile = None, pairs: console.Set = None, as_json
     """Check settings and everything that they name (models, tools, domains, rewards, prompts)."""
     from agent0.assembly.runtime.providers import check_models
     from agent0.assembly.validate.run_config import check_names
+    from agent0.config.loading import config_of
 
     settings = console.settings(profile, pairs)
     check_names(settings.run)
@@ -49,6 +50,8 @@ def validate(profile: console.Profile = None, pairs: console.Set = None, as_json
 @app.command()
 def docs(as_json: console.Json = False) -> None:
     """Every setting with its default and meaning, as Markdown."""
+    from agent0.report.markdown.rendering import render
+
     rows = reference()
     if as_json:
         console.data(rows)
@@ -58,6 +61,8 @@ def docs(as_json: console.Json = False) -> None:
 
 def reference() -> list[dict[str, Any]]:
     """key, default (JSON), meaning and section of every setting, in the order of the models."""
+    from agent0.config.loading import fields, leaves, public
+
     defaults = dict(leaves(public(Settings())))
     rows: list[dict[str, Any]] = []
     firsts: dict[str, str] = {}

@@ -3,17 +3,17 @@
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
-from agent0.assembly.validate.room import Check
 from agent0.cli import console
 from agent0.cli.layout import wrapped
-from agent0.cli.runs.foreground import Terminal
-from agent0.config.loading import load
 from agent0.settings import Settings
+
+if TYPE_CHECKING:
+    from agent0.assembly.validate.room import Check
 
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 BESIDE = 28
@@ -52,7 +52,7 @@ def doctor(
         raise typer.Exit(2 if _impossible(results) else 5)
 
 
-async def _examined(settings: Settings, show: Callable[[Check], None] | None) -> list[Check]:
+async def _examined(settings: Settings, show: "Callable[[Check], None] | None") -> "list[Check]":
     """All checks, each shown as it is done; what is wrong with the settings once, however many looks meet it."""
     from agent0.assembly.runtime.doctor import LOOKS
     from agent0.assembly.validate.requirements import examine
@@ -67,12 +67,12 @@ async def _examined(settings: Settings, show: Callable[[Check], None] | None) ->
     return results
 
 
-def _impossible(results: Sequence[Check]) -> bool:
+def _impossible(results: "Sequence[Check]") -> bool:
     """Whether the settings, which are looked at first, cannot hold on any machine."""
     return bool(results) and (results[0].name, results[0].state) == ("settings", "fail")
 
 
-def _show(check: Check) -> None:
+def _show(check: "Check") -> None:
     fix = f"fix: {check.fix}" if check.state != "ok" and check.fix else ""
     if console.screen() is None:
         console.text("\t".join((check.state, check.name, console.one_line(check.detail, 300))))
@@ -93,9 +93,12 @@ def _cut(text: str) -> list[str]:
     return wrapped(text, max(20, (terminal.width if terminal else console.WIDE) - BESIDE))
 
 
-def _smoke() -> Check:
+def _smoke() -> "Check":
     from agent0.assembly.runtime.app import started
     from agent0.assembly.runtime.execution import execute_run
+    from agent0.assembly.validate.room import Check
+    from agent0.cli.runs.foreground import Terminal
+    from agent0.config.loading import load
 
     with tempfile.TemporaryDirectory(prefix="agent0-doctor-") as folder:
         settings = load("scripted", {**SMOKE, "run.evaluation.test": "12", "home": str(Path(folder)), "nats.url": ""})

@@ -4,8 +4,6 @@ from typing import Annotated
 
 import typer
 
-from agent0.assembly.runtime.prometheus import exposition, serving
-from agent0.assembly.runtime.read_models import reading_log, run_projector
 from agent0.cli import console
 from agent0.settings import Settings
 
@@ -27,6 +25,8 @@ def _alone(context: typer.Context) -> None:
 @app.command()
 def show() -> None:
     """Print tool calls, limits, kills, refusals, events, runs, failures and alarms; `agent0 metrics` does the same."""
+    from agent0.assembly.runtime.prometheus import exposition
+
     with console.tables():
         pass
     typer.echo(exposition(console.settings()), nl=False)
@@ -45,6 +45,9 @@ def serve(
 
 
 async def _serve(settings: Settings, host: str, port: int) -> None:
+    from agent0.assembly.runtime.prometheus import serving
+    from agent0.assembly.runtime.read_models import reading_log, run_projector
+
     async with reading_log(settings) as log:
         with serving(settings, host, port) as address:
             console.say(f"Metrics at http://{address}/metrics. Ctrl-C stops.")

@@ -4,7 +4,6 @@ from typing import Any
 
 import typer
 
-from agent0.api.status import status as found
 from agent0.cli import console
 
 
@@ -16,6 +15,8 @@ def register(root: typer.Typer) -> None:
 def status(as_json: console.Json = False) -> None:
     """Say what stands and works: log, tables and how far they are behind, processes, runs under way, failures, alarms.
     No server is started for it."""
+    from agent0.api.status import status as found
+
     settings = console.settings()
     state: dict[str, Any] = console.run_async(lambda: found(settings))
     if not as_json:

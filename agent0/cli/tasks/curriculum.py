@@ -7,11 +7,7 @@ import typer
 
 from agent0.cli import console
 from agent0.errors import ConfigError
-from agent0.projections.iterations import list_iterations, list_slots, slots_by_iteration
-from agent0.projections.runs import resolve, show_run
-from agent0.report.diagnosis.settings import recorded_config
 from agent0.settings import RunConfig
-from agent0.tasks.curriculum.difficulty import grade
 
 app = typer.Typer(help="The curriculum: what was asked for, how hard it was, how broad it stayed.")
 
@@ -19,6 +15,11 @@ app = typer.Typer(help="The curriculum: what was asked for, how hard it was, how
 @app.command()
 def show(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     """Families and levels with their difficulty for this student, and each iteration in numbers."""
+    from agent0.projections.iterations import list_iterations, list_slots
+    from agent0.projections.runs import resolve, show_run
+    from agent0.report.diagnosis.settings import recorded_config
+    from agent0.tasks.curriculum.difficulty import grade
+
     with console.tables() as db:
         name = resolve(db, run)
         config = recorded_config(show_run(db, name)["config"]) or RunConfig()
@@ -57,6 +58,8 @@ def draw(
     as_json: console.Json = False,
 ) -> None:
     """A picture: families and levels down, iterations across, colour by how many attempts were right."""
+    from agent0.projections.iterations import slots_by_iteration
+    from agent0.projections.runs import resolve
     from agent0.report.charts.curriculum_heatmap import heatmap
     from agent0.report.charts.plots import as_file
 

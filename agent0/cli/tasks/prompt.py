@@ -7,7 +7,6 @@ import typer
 
 from agent0.cli import console
 from agent0.errors import ConfigError
-from agent0.rollout.prompts import prompt, prompts
 
 app = typer.Typer(help="Prompts of teacher and student: list, show, compare.")
 Name = Annotated[str, typer.Argument(metavar="NAME", help="style/domain/role, for example compact/math/student.")]
@@ -16,6 +15,8 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="style/domain/role, fo
 @app.command("list")
 def list_(as_json: console.Json = False) -> None:
     """List every prompt with its version and its length."""
+    from agent0.rollout.prompts import prompts
+
     rows = [{"prompt": p.name, "version": p.version, "characters": len(p.text)} for p in prompts()]
     console.table(rows, as_json)
 
@@ -42,6 +43,8 @@ def diff(old: Name, new: Name, as_json: console.Json = False) -> None:
 
 
 def _text(name: str) -> tuple[str, str]:
+    from agent0.rollout.prompts import prompt
+
     parts = name.split("/")
     if len(parts) != 3:
         raise ConfigError(f"{name[:80]!r} names no prompt.", "Names read style/domain/role.", "See: agent0 prompt list")

@@ -7,16 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from agent0.assembly.validate.rewards import amended_rules, check_rewards, reward_policy
 from agent0.cli import console
 from agent0.errors import ConfigError, NotFoundError, OperationError, sentence
-from agent0.projections.attempts import show_attempt
-from agent0.projections.calibrators import list_calibrators
-from agent0.projections.rewards import explain_rewards
-from agent0.projections.runs import resolve
-from agent0.projections.tasks import show_task
-from agent0.registry import LOADED
-from agent0.rewards.describe import explain_receipt, part_rows, set_rows
 from agent0.settings import RewardConfig
 
 app = typer.Typer(help="Rewards: sets and their parts, the receipt of a task or an attempt, and cheats.")
@@ -38,6 +30,8 @@ def list_(
     as_json: console.Json = False,
 ) -> None:
     """The reward sets and how each puts its parts together; with a set, its parts, weights and formulas."""
+    from agent0.rewards.describe import part_rows, set_rows
+
     console.settings(plugins=plugin)
     if not set_:
         console.table(set_rows(), as_json)
@@ -55,6 +49,12 @@ def explain(
 ) -> None:
     """Explain the reward of a task's teacher, or of an attempt: each part with its inputs, value, weight and what
     the total would lack without it."""
+    from agent0.projections.attempts import show_attempt
+    from agent0.projections.rewards import explain_rewards
+    from agent0.projections.runs import resolve
+    from agent0.projections.tasks import show_task
+    from agent0.rewards.describe import explain_receipt
+
     if plugin:
         console.settings(plugins=plugin)
     attempt = name if "-a" in name else ""
@@ -98,6 +98,7 @@ def hack_test(
     work undone to every family's verifier. Exit code 1 where a cheat is rewarded more, or such an answer at all. A
     reward of your own: --plugin my_reward.py --set run.rewards.weights.NAME=0.2"""
     from agent0.assembly.replay.forks import pairs_of
+    from agent0.assembly.validate.rewards import amended_rules
     from agent0.rewards.red_team.undone import undone
 
     if plugin:
@@ -135,6 +136,7 @@ def calibrator(
 ) -> None:
     """The newest and best calibrator of a model that needs no further samples, as a table for rules of rewards; with
     --signal that of certain signals, as strategies read them."""
+    from agent0.projections.calibrators import list_calibrators
     from agent0.rollout.confidence.signals import SEVERAL
 
     with console.tables() as db:
@@ -152,6 +154,8 @@ def calibrator(
 
 
 def _rules(set_: str, file: str) -> RewardConfig:
+    from agent0.assembly.validate.rewards import check_rewards, reward_policy
+
     if file:
         return reward_policy(file) or RewardConfig()
     rules = RewardConfig(set=set_)
@@ -161,6 +165,7 @@ def _rules(set_: str, file: str) -> RewardConfig:
 
 def _played(rules: RewardConfig, seed: int) -> list[Any]:
     """Play every policy. What a reward of a user's raises is said of that reward."""
+    from agent0.registry import LOADED
     from agent0.rewards.red_team.play import play_policies
 
     try:

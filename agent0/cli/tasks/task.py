@@ -1,22 +1,14 @@
 """Tasks of a run, and a person's verdicts on answers to them."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent0.assembly.log.access import open_log
-from agent0.assembly.models.lineage import touched
-from agent0.assembly.runtime.read_models import sound_log
-from agent0.assembly.runtime.stamping import recorded
 from agent0.cli import console
 from agent0.errors import ConfigError, OperationError
-from agent0.events.base import Event
-from agent0.events.benchmarks import TaskReviewed
-from agent0.grading.normal_form import normal_form
-from agent0.infra.storage.artifacts import FileArtifacts
-from agent0.projections.reviews import awaiting, judged
-from agent0.projections.runs import resolve
-from agent0.projections.tasks import list_tasks, show_task
+
+if TYPE_CHECKING:
+    from agent0.events.base import Event
 
 app = typer.Typer(help="Tasks that a run's teacher proposed, and a person's verdicts on answers to them.")
 
@@ -34,6 +26,9 @@ def list_(
     as_json: console.Json = False,
 ) -> None:
     """Tasks in the order they were asked for."""
+    from agent0.projections.runs import resolve
+    from agent0.projections.tasks import list_tasks
+
     with console.tables() as db:
         of = resolve(db, run)
         rows = console.limited(lambda n: list_tasks(db, of, iteration, status, domain, n), limit)
@@ -60,6 +55,9 @@ def show(
     as_json: console.Json = False,
 ) -> None:
     """One task with its attempts, partial credit apart from success, and what persons said of them."""
+    from agent0.projections.runs import resolve
+    from agent0.projections.tasks import show_task
+
     with console.tables() as db:
         row = show_task(db, resolve(db, run), task)
     if as_json:
@@ -86,6 +84,9 @@ def review(
 ) -> None:
     """What awaits a reviewer's verdict, undecided answers first; or give one. It decides where nothing has yet; later
     it is recorded, counts against training that has not begun, and raises an alarm where it contradicts the machine."""
+    from agent0.projections.reviews import awaiting, judged
+    from agent0.projections.runs import resolve
+
     verdicts = [verdict for verdict, flag in ((True, correct), (False, wrong), (None, cannot_tell)) if flag]
     with console.tables() as db:
         run_id = resolve(db, run)
@@ -99,13 +100,15 @@ def review(
         _tell_awaiting(rows)
 
 
-def _verdicts(rows: list[dict[str, Any]], verdicts: list[bool | None], reviewer: str, reason: str) -> list[Event]:
+def _verdicts(rows: list[dict[str, Any]], verdicts: list[bool | None], reviewer: str, reason: str) -> "list[Event]":
     """Events of one verdict about all of ``rows``.
 
     Raises:
         ConfigError: no attempt, no verdict or several, nobody who gives it, attempts that answer differently.
         OperationError: an attempt without an answer yet.
     """
+    from agent0.events.benchmarks import TaskReviewed
+    from agent0.grading.normal_form import normal_form
     from agent0.verification.human_review import reviewed
 
     if not rows:
@@ -131,7 +134,10 @@ def _verdicts(rows: list[dict[str, Any]], verdicts: list[bool | None], reviewer:
     return out
 
 
-def _record(run: str, events: list[Event]) -> list[int]:
+def _record(run: str, events: "list[Event]") -> list[int]:
+    from agent0.assembly.log.access import open_log
+    from agent0.assembly.runtime.stamping import recorded
+
     async def work() -> list[int]:
         async with open_log(console.settings()) as log:
             return list(await log.append([recorded(run, event) for event in events]))
@@ -164,6 +170,11 @@ def lineage(
     as_json: console.Json = False,
 ) -> None:
     """Every checkpoint that a task touched, of runs and experiments: by its own events, or through a parent."""
+    from agent0.assembly.models.lineage import touched
+    from agent0.assembly.runtime.read_models import sound_log
+    from agent0.infra.storage.artifacts import FileArtifacts
+    from agent0.projections.runs import resolve
+
     settings = console.settings()
     with console.tables() as db:
         name = str(resolve(db, run))

@@ -3,17 +3,14 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent0.assembly.runtime.port_openers import open_port
 from agent0.cli import console
-from agent0.grading import Grade
-from agent0.grading.explanations import explain
-from agent0.grading.math.symbolic import settle
-from agent0.infra.storage.artifacts import FileArtifacts
-from agent0.verification.labelled_pairs import decide_pairs, decoded, read_pairs, summary
+
+if TYPE_CHECKING:
+    from agent0.grading import Grade
 
 app = typer.Typer(help="Verifiers: measured on labelled pairs, and one verdict explained.")
 
@@ -27,6 +24,8 @@ def answer(
 ) -> None:
     """Explain one verdict: what was read of a reply and where, what was compared, by which rule, and what would have
     changed it."""
+    from agent0.grading.explanations import explain
+
     explanation = explain(expected, sys.stdin.read() if text == "-" else text, kind)
     grade = explanation.grade
     if grade.symbolic:
@@ -37,8 +36,12 @@ def answer(
     console.record({"verdict": verdict} | {name: getattr(explanation, name) for name in fields}, as_json)
 
 
-async def _settled(grade: Grade) -> Grade:
+async def _settled(grade: "Grade") -> "Grade":
     """``grade`` with the symbolic engine's decision."""
+    from agent0.assembly.runtime.port_openers import open_port
+    from agent0.grading.math.symbolic import settle
+    from agent0.infra.storage.artifacts import FileArtifacts
+
     settings = console.settings()
     sandbox = await open_port("verifier_sandbox", settings, FileArtifacts(settings.home))
     try:
@@ -54,6 +57,10 @@ def pairs(
 ) -> None:
     """Decide labelled pairs and count. Rows: pair_id, gold, candidate, form, label, policy for answers; pair_id, setup,
     test, entry_point, candidate, label for programs. Rows with policy=true, on which graders may differ, are apart."""
+    from agent0.assembly.runtime.port_openers import open_port
+    from agent0.infra.storage.artifacts import FileArtifacts
+    from agent0.verification.labelled_pairs import decide_pairs, decoded, read_pairs, summary
+
     rows = read_pairs(decoded(file.read_bytes(), str(file)), str(file))
     settings = console.settings()
 

@@ -1,26 +1,16 @@
 """The sandbox: whether it holds, what runs in it, what it may touch, and the work folders that came out of it."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent0.assembly.runtime.read_models import NothingError
-from agent0.assembly.tooling.tool_policy import change, rows, with_policy
-from agent0.assembly.tooling.workspaces import compare, content, find, write
 from agent0.cli import console
-from agent0.cli.tools.usage import COLUMNS, look, watch
 from agent0.errors import ConfigError, OperationError
-from agent0.infra.sandbox import survey
-from agent0.infra.sandbox.roots import RootError, packages, programs
-from agent0.infra.web import egress_rules
-from agent0.ports.sandbox import Root
-from agent0.projections.policies import list_policies
-from agent0.projections.runs import resolve
-from agent0.projections.tool_calls import list_snapshots
 from agent0.settings import PolicyConfig, Settings
-from agent0.tools import tools
-from agent0.tools.policy import PolicyVerdict, checked, judge_command, judge_python, judge_sql, verdict, warning
+
+if TYPE_CHECKING:
+    from agent0.tools.policy import PolicyVerdict
 
 app = typer.Typer(help="The sandbox: check it, watch it, allow and deny, look at work folders.")
 Kind = Annotated[str, typer.Argument(metavar="KIND", help="executable, module, host, method, sql or path.")]
@@ -39,6 +29,8 @@ Of = Annotated[str, typer.Option("--run", help="The run of ATTEMPT#CALL.")]
 @app.command()
 def check(profile: console.Profile = None, pairs: console.Set = None, as_json: console.Json = False) -> None:
     """Put every backend to the whole self-test: each probe with what it saw. Exit 5 where none passes."""
+    from agent0.infra.sandbox import survey
+
     settings = console.settings(profile, pairs)
     candidates = console.run_async(lambda: survey(settings.sandbox))
     if as_json:
@@ -68,6 +60,9 @@ def snapshots(
 ) -> None:
     """Work folders after each tool call of a run: manifest, files, bytes. CALL is the student's own number, from 1; the
     steps of a plan that is its third call are 3.1, 3.2."""
+    from agent0.projections.runs import resolve
+    from agent0.projections.tool_calls import list_snapshots
+
     with console.tables() as db:
         of = resolve(db, run)
         rows = console.limited(lambda n: list_snapshots(db, of, attempt, n), limit)
@@ -87,6 +82,8 @@ def diff(
     as_json: console.Json = False,
 ) -> None:
     """What changed from one work folder to another."""
+    from agent0.assembly.tooling.workspaces import compare, find
+
     settings = _caught_up([before, after])
     rows = compare(settings, find(settings, before, run), find(settings, after, run), text=text)
     console.table(rows, as_json, ("path", "kind", "before", "after"))
@@ -103,6 +100,8 @@ def restore(
     as_json: console.Json = False,
 ) -> None:
     """Write a work folder into a new or empty folder. Nothing is ever written over."""
+    from agent0.assembly.tooling.workspaces import content, find, write
+
     settings = _caught_up([manifest])
     files = content(settings, find(settings, manifest, run))
     write(files, folder)
@@ -118,6 +117,8 @@ def top(
     as_json: console.Json = False,
 ) -> None:
     """Tools as they are used, live: calls, rate, latency, limits hit, kills, refusals. Ctrl-C ends."""
+    from agent0.cli.tools.usage import COLUMNS, look, watch
+
     settings = console.settings()
     if once or as_json:
         with console.tables() as db:
@@ -158,6 +159,10 @@ def deny(
 @app.command("list")
 def list_(profile: console.Profile = None, pairs: console.Set = None, as_json: console.Json = False) -> None:
     """What a profile's tools may touch, by settings and by what was changed since."""
+    from agent0.assembly.runtime.read_models import NothingError
+    from agent0.assembly.tooling.tool_policy import rows, with_policy
+    from agent0.projections.policies import list_policies
+
     settings = console.settings(profile, pairs)
     policy = console.run_async(lambda: with_policy(settings)).run.policy
     try:
@@ -188,6 +193,9 @@ def test_(
 ) -> None:
     """Say word by word whether a profile allows a command, and whether what it names is installed on this machine.
     Nothing is run. Exit 0: all of it is both; 3: something is denied or not installed; 2: it cannot be read."""
+    from agent0.assembly.tooling.tool_policy import with_policy
+    from agent0.tools.policy import judge_python, judge_sql
+
     settings = console.run_async(lambda: with_policy(console.settings(profile, pairs)))
     policy = settings.run.policy
     if sum(option not in (None, "") for option in (command, code, url, sql)) != 1:
@@ -222,6 +230,9 @@ def _caught_up(folders: list[str]) -> Settings:
 
 
 def _change(kind: str, name: str, reason: str, profile: str | None, as_json: bool, *, allowed: bool) -> None:
+    from agent0.assembly.tooling.tool_policy import change
+    from agent0.tools.policy import checked, verdict, warning
+
     settings = console.settings(profile)
     what, entry = checked(kind, name)
     before, changed = console.run_async(lambda: change(settings, what, entry, allowed, reason))
@@ -242,12 +253,17 @@ def _change(kind: str, name: str, reason: str, profile: str | None, as_json: boo
 
 def _needed(kind: str, name: str) -> str:
     """Which tools cannot do without it."""
+    from agent0.tools import tools
+
     lost = [tool.name for tool in tools().values() if (kind, name) in tool.needs]
     return f"Every call of {' and '.join(lost)} is then refused." if lost else ""
 
 
 def _absent(kind: str, name: str) -> str:
     """What happens where an allowed thing is not there; empty where it is."""
+    from agent0.infra.sandbox.roots import RootError, packages, programs
+    from agent0.ports.sandbox import Root
+
     try:
         if kind == "executable":
             programs(Root((name,), ()))
@@ -258,8 +274,11 @@ def _absent(kind: str, name: str) -> str:
     return ""
 
 
-def _installed(verdict: PolicyVerdict) -> bool | None:
+def _installed(verdict: "PolicyVerdict") -> bool | None:
     """Whether it is on this machine, allowed or not; None where that is not looked at."""
+    from agent0.infra.sandbox.roots import RootError, packages, programs
+    from agent0.ports.sandbox import Root
+
     if verdict.by in ("bash itself", "the standard library"):
         return True
     try:
@@ -271,7 +290,7 @@ def _installed(verdict: PolicyVerdict) -> bool | None:
         return False
 
 
-def _row(verdict: PolicyVerdict, installed: bool | None, why: str = "") -> dict[str, Any]:
+def _row(verdict: "PolicyVerdict", installed: bool | None, why: str = "") -> dict[str, Any]:
     by = "it is on the list" if verdict.by == verdict.name else f"by {verdict.by}"
     by = f"{by}, but not installed here" if installed is False else by
     why = why or (by if verdict.allowed else f"agent0 sandbox allow {verdict.kind} {verdict.name.rpartition('/')[2]}")
@@ -279,6 +298,8 @@ def _row(verdict: PolicyVerdict, installed: bool | None, why: str = "") -> dict[
 
 
 def _judged_command(policy: PolicyConfig, command: str) -> list[dict[str, Any]]:
+    from agent0.tools.policy import judge_command
+
     verdicts = judge_command(policy, command)
     if verdicts is None:
         why = "A quote or a bracket is not closed, or it is nested too deeply. bash alone would know."
@@ -288,6 +309,9 @@ def _judged_command(policy: PolicyConfig, command: str) -> list[dict[str, Any]]:
 
 def _judged_url(policy: PolicyConfig, url: str, method: str) -> list[dict[str, Any]]:
     """By the very rules that the proxy process holds to."""
+    from agent0.infra.web import egress_rules
+    from agent0.tools.policy import PolicyVerdict
+
     try:
         target = egress_rules.target(url)
     except egress_rules.EgressRefusedError as error:
