@@ -23,7 +23,9 @@ class MiniLM:
     def __init__(self, folder: str = "", sha256: str = WEIGHTS) -> None:
         self.archives = RunArchives()
         self._worker = Worker(
-            "agent0.infra.embeddings.worker:Encoder", {"folder": folder, "sha256": sha256}, without=("bitsandbytes",)
+            "agent0.infra.embeddings.worker:EmbeddingEncoder",
+            {"folder": folder, "sha256": sha256},
+            without=("bitsandbytes",),
         )
 
     @property

@@ -311,7 +311,7 @@ ANSWERS = {
     "noise": b"{" * 40,
     "no fields": frames.pack({"id": 0}),
     "an outcome of nobody": frames.pack({"id": 77, "error": ""}) + b"\xff\xff\xff\xff",
-    "outputs that are missing": frames.pack({"id": 0, "files": [], "seen": [0, 0]}),
+    "outputs that are missing": frames.pack({"id": 0, "files": [], "output_bytes": [0, 0]}),
     "an error": frames.pack({"id": 0, "error": "it broke"}),
 }
 

@@ -213,7 +213,8 @@ def _has_card() -> bool:
     if tool is None:
         return False
     try:
-        listing = subprocess.run([tool, "-L"], capture_output=True, timeout=CARD_S, check=False)  # noqa: S603
+        bare = {"PATH": "/usr/bin:/bin"}
+        listing = subprocess.run([tool, "-L"], env=bare, capture_output=True, timeout=CARD_S, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
         return False
     return listing.returncode == 0 and listing.stdout.startswith(b"GPU ")

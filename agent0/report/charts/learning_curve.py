@@ -4,16 +4,18 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 from markupsafe import Markup
-from matplotlib.axes import Axes
 
 from agent0.projections.evaluations import learning_curve, list_evaluations
 from agent0.projections.runs import show_run
 from agent0.report.charts.plots import STAND_IN, STYLE, canvas, svg
 from agent0.report.columns import shown_iteration
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Row = Mapping[str, Any]
 
@@ -68,7 +70,7 @@ def curve_svg(db: sqlite3.Connection, run: str) -> Markup:
     return svg(figure, f"learning curve of {name}")
 
 
-def _draw(axes: Axes, points: Sequence[Row], scores: Sequence[Row], colours: Palette) -> None:
+def _draw(axes: "Axes", points: Sequence[Row], scores: Sequence[Row], colours: Palette) -> None:
     evaluated = [point for point in points if point["validation"] is not None]
     _draw_validation(axes, evaluated, colours)
     _draw_within(axes, evaluated, colours)
@@ -78,7 +80,7 @@ def _draw(axes: Axes, points: Sequence[Row], scores: Sequence[Row], colours: Pal
     _dress(axes, [int(point["iteration"]) for point in points] or [-1], colours)
 
 
-def _draw_validation(axes: Axes, evaluated: Sequence[Row], colours: Palette) -> None:
+def _draw_validation(axes: "Axes", evaluated: Sequence[Row], colours: Palette) -> None:
     at = [point["iteration"] for point in evaluated]
     low, high = [point["lower95"] for point in evaluated], [point["upper95"] for point in evaluated]
     axes.plot(
@@ -98,7 +100,7 @@ def _draw_validation(axes: Axes, evaluated: Sequence[Row], colours: Palette) -> 
     axes.plot(at, [p["tool_use"] for p in evaluated], "--s", color=colours.tools, ms=4, label="tool use")
 
 
-def _draw_within(axes: Axes, evaluated: Sequence[Row], colours: Palette) -> None:
+def _draw_within(axes: "Axes", evaluated: Sequence[Row], colours: Palette) -> None:
     """Of the tasks whose answers can be checked: solved at the first go, and within so many attempts."""
     tried = [point for point in evaluated if point["solved_within"] is not None]
     if not tried:
@@ -112,7 +114,7 @@ def _draw_within(axes: Axes, evaluated: Sequence[Row], colours: Palette) -> None
     axes.plot(at, once, ":^", color=colours.within, ms=5, label="these tasks at the first go", zorder=6)
 
 
-def _draw_test(axes: Axes, scores: Sequence[Row], colours: Palette) -> None:
+def _draw_test(axes: "Axes", scores: Sequence[Row], colours: Palette) -> None:
     free = [score for score in scores if not score["forced_tool"]]
     if free:
         values = [score["accuracy"] for score in free]
@@ -138,7 +140,7 @@ def _draw_test(axes: Axes, scores: Sequence[Row], colours: Palette) -> None:
             )
 
 
-def _draw_test_within(axes: Axes, score: Row, colours: Palette) -> None:
+def _draw_test_within(axes: "Axes", score: Row, colours: Palette) -> None:
     within, low, high = (score[name] for name in ("solved_within", "lower95_within", "upper95_within"))
     if within is None:
         return
@@ -156,7 +158,7 @@ def _shifted(score: Row) -> float:
     return float(score["iteration"]) + 0.08
 
 
-def _dress(axes: Axes, ticks: Sequence[int], colours: Palette) -> None:
+def _dress(axes: "Axes", ticks: Sequence[int], colours: Palette) -> None:
     step = max(1, len(ticks) // 12)
     shown = [tick for index, tick in enumerate(ticks) if index % step == 0 or tick == ticks[-1]]
     axes.set_xticks(shown, [shown_iteration(tick) for tick in shown])

@@ -8,15 +8,17 @@ import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 from markupsafe import Markup, escape
-from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from agent0.report.charts.figures import Figure, FigureCanvasAgg
 from agent0.report.html.rendering import FOLDER, visible
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 STYLE: Any = {
     "font.size": 10,
@@ -57,7 +59,7 @@ class Score:
     high: float
 
 
-def canvas(wide: float, high: float) -> tuple[Figure, Axes]:
+def canvas(wide: float, high: float) -> tuple[Figure, "Axes"]:
     """A figure of so many inches with its axes. Nothing of pyplot: its figures are global and never freed."""
     figure = Figure(figsize=(wide, high), layout="constrained")
     FigureCanvasAgg(figure)
@@ -143,7 +145,7 @@ def spreads(groups: Mapping[str, Sequence[Score]], title: str) -> Markup:
     return svg(figure, title)
 
 
-def _rows(groups: Mapping[str, Sequence[Score]], figured: Callable[[float], str]) -> tuple[Figure, Axes]:
+def _rows(groups: Mapping[str, Sequence[Score]], figured: Callable[[float], str]) -> tuple[Figure, "Axes"]:
     names = list(dict.fromkeys(score.series for scores in groups.values() for score in scores))
     places = list(_places(groups))
     figure, axes = canvas(7.2, 0.35 + 0.2 * (places[-1] + 2) + 0.22 * -(-len(names) // 4))
@@ -219,7 +221,7 @@ def _marked(number: int) -> dict[str, Any]:
     return {**mark, "color": _colour(number), "linewidth": 2, "zorder": 3}
 
 
-def _dress(axes: Axes, grid: Any) -> None:
+def _dress(axes: "Axes", grid: Any) -> None:
     axes.grid(axis=grid, color=STAND_IN["line"], linewidth=1)
     axes.tick_params(colors=STAND_IN["quiet"], labelsize=9)
     for label in axes.get_yticklabels() if grid == "x" else ():

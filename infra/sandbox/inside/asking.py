@@ -15,7 +15,7 @@ from .calling import Ended, Request
 Message = tuple[dict[str, Any], list[bytes]]
 PROGRAMS, PACKAGES = "/usr/bin", "/opt/site"
 _OURS = {"bin", "box", "dev", "lib", "lib64", "opt", "proc", "tmp", "usr"}
-_FIELDS = ("ended", "rc", "wall_s", "cpu_s", "peak_kib", "seen", "lost", "note", "tier")
+_FIELDS = ("ended", "rc", "wall_s", "cpu_s", "peak_kib", "output_bytes", "lost", "note", "tier")
 
 
 _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
@@ -76,7 +76,7 @@ def ended(header: dict[str, Any], blobs: list[bytes]) -> Ended:
         KeyError, ValueError, TypeError: it is malformed.
     """
     stdout, stderr, *contents = blobs
-    out, err = header["seen"]
+    out, err = header["output_bytes"]
     return Ended(
         ended=str(header["ended"]),
         rc=None if header["rc"] is None else int(header["rc"]),
