@@ -38,6 +38,7 @@ def content(tmp_path: Path) -> bytes:
 def places(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Places]:
     served = Places()
     monkeypatch.setenv("HF_ENDPOINT", served.url)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)  # what the tests of a machine may say
     monkeypatch.setenv("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     monkeypatch.setenv("PIP_INDEX_URL", f"{served.url}/simple/")
     monkeypatch.setenv("OLLAMA_MODELS", str(tmp_path / "ollama"))
@@ -240,7 +241,7 @@ def test_a_file_that_is_no_entry_is_named(tmp_path: Path) -> None:
 def test_the_commands(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENT0_HOME", str(tmp_path / "home"))
     (tmp_path / FILE).write_bytes(content)
-    monkeypatch.setattr("agent0.cli.models.stored.catalogue", lambda: {NAME: entry(content)})
+    monkeypatch.setattr("agent0.config.catalogue.catalogue", lambda: {NAME: entry(content)})
     said = agent0("model", "get", "small-instruc")
     assert said.code == 2 and "Did you mean small-instruct?" in said.err
     assert json.loads(agent0("model", "get", NAME, "--from", str(tmp_path), "--json").out)["licence"] == "Apache-2.0"

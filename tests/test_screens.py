@@ -77,8 +77,7 @@ async def stored_log(_: object) -> AsyncIterator[Stored]:
 def said(home: Path, command: str) -> Said:
     """What a command says, which reads the log from memory."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("models.model", "runs.fork"):
-            patch.setattr(f"agent0.cli.{module}.sound_log", stored_log)
+        patch.setattr("agent0.assembly.runtime.read_models.sound_log", stored_log)
         return call(*command.split(), home=home)
 
 
@@ -99,7 +98,7 @@ def shown(home: Path, command: str, width: int) -> str:
     """The command and what stands on the screen below it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", str(width))
-        patch.setattr("agent0.cli.console.utc_now", lambda: NOW)
+        patch.setattr("agent0.assembly.runtime.stamping.utc_now", lambda: NOW)
         found = said(home, command)
     assert found.code == 0, found.err
     return f"$ agent0 {command}\n{found.out}"
