@@ -22,7 +22,7 @@ ASKED = (
     "Please choose the correct answer to the question: Why?\n\n"
     "Answer1: one Answer2: two Answer3: three\n\nAnswer format: x"
 )
-TOLD = {"answer": "1", "solution": "s", "subject": "t", "level": 2}
+ROW = {"answer": "1", "solution": "s", "subject": "t", "level": 2}
 
 
 def lines(*rows: dict[str, Any]) -> str:
@@ -34,8 +34,8 @@ def lines(*rows: dict[str, Any]) -> str:
     [
         ("gsm8k", "", lines({"question": "q", "answer": "1 #### x #### 1,234 "}),
          [{"id": "gsm8k/test/0", "question": "q", "answer": "1234", "solution": "1 #### x #### 1,234 "}]),
-        ("math500", "", lines({"unique_id": "u", "problem": "p", **TOLD}),
-         [{"id": "math/u", "question": "p", **TOLD}]),
+        ("math500", "", lines({"unique_id": "u", "problem": "p", **ROW}),
+         [{"id": "math/u", "question": "p", **ROW}]),
         ("math", "", lines(MATH | {"level": "Level 5"}, MATH | {"idx": 8, "level": "Level ?"}),
          [{"id": "math/test5000/7", "question": "p", "answer": r"\frac{1}{2}", "solution": MATH["solution"],
            "subject": "Algebra", "level": 5},

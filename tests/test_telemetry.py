@@ -20,7 +20,7 @@ from pydantic import SecretStr
 
 from agent0.assembly.telemetry.followers import CHATS as FORMATS
 from agent0.assembly.telemetry.followers import NOTICES, SIGNATURE, Calm, Follower, followers, signature
-from agent0.assembly.telemetry.spans import DISCORD_CHARACTERS, SLACK_CHARACTERS, TOLD, otlp, spans_of
+from agent0.assembly.telemetry.spans import DISCORD_CHARACTERS, EXPORTED, SLACK_CHARACTERS, otlp, spans_of
 from agent0.config.loading import public
 from agent0.errors import ConfigError
 from agent0.events.alarms import AlarmRaised, AlarmResolved
@@ -113,7 +113,7 @@ def test_spans_are_what_the_protocol_declares() -> None:
     declared = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2", reason="make sinks")
     from google.protobuf import json_format  # type: ignore[import-untyped,unused-ignore]
 
-    body = otlp([span for e in STORY if e.type in TOLD for span in spans_of(e)], "0")
+    body = otlp([span for e in STORY if e.type in EXPORTED for span in spans_of(e)], "0")
     held = body["resourceSpans"][0]["scopeSpans"][0]["spans"]
     for span in held:  # ids are bytes there, in hex in OTLP's JSON alone
         for name in ("traceId", "spanId", "parentSpanId"):
@@ -258,7 +258,7 @@ def test_a_chat_needs_an_address_and_keeps_it_secret(tmp_path: Path) -> None:
 
 async def test_a_new_follower_begins_now(receiver: Receiver, tmp_path: Path) -> None:
     [found] = followers(Settings(home=stored(tmp_path, STORY), telemetry=TelemetrySettings(otlp_url=receiver.address)))
-    assert not await found.step() and receiver.got == [] and set(TOLD)
+    assert not await found.step() and receiver.got == [] and set(EXPORTED)
 
 
 async def test_the_log_gets_every_notice_once(tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ class Rerouted:
     """What a run's questions would have come to.
 
     ``decided`` of ``questions`` are decided by recorded answers alone; ``unknown``: how often each model would have
-    been asked whose answer nobody recorded. ``cost`` is the range of what all would have cost in nano-dollars, None
-    above where nobody knows a price; ``cost_then`` what they did cost, at the same prices. ``same`` known questions
-    would have had the answer that was given, ``same95`` is the share's 95 % interval (Wilson).
+    been asked without a recorded answer. ``cost`` is the range of what all would have cost in nano-dollars, None
+    above where a price is missing; ``cost_then`` what they did cost, at the same prices. ``same`` known questions
+    would have had the recorded answer, ``same95`` is the share's 95 % interval (Wilson).
     """
 
     questions: int

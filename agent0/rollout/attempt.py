@@ -36,7 +36,7 @@ class AttemptProgress(Value):
     """An attempt between two turns. ``end`` says how it ended, None while it goes on.
 
     ``turns``, ``calls``, ``seconds`` of tool time and ``characters`` of tool output are what is left of its budgets;
-    ``over_budget``: the student was told that no call is left. ``work`` is the manifest of its work folder, None for an
+    ``over_budget``: the student knows that no call is left. ``work`` is the manifest of its work folder, None for an
     empty one. ``subgoals`` are the answers given so far to those of a long task. ``prompt`` is a version, ``question``
     what was asked; ``critique`` what it said of its answer, where it was asked.
     """

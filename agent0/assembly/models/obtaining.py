@@ -29,7 +29,7 @@ def obtain(home: Path, entry: CatalogueModel, origin: str, say: Callable[[str], 
 
     Raises:
         NotFoundError: ``origin`` is not among them, or no such path.
-        DependencyError: no place has it now, the disk is too small, or another download is under way.
+        DependencyError: no source has it, the disk is too small, or another download is under way.
     """
     present = stored_model(home, entry.name)
     if present and not present.problem:

@@ -88,7 +88,7 @@ def check_anthropic(actor: ActorConfig) -> None:
     if find_spec("anthropic") is None:
         raise DependencyError("The package that talks to Anthropic", "Not installed: anthropic.", EXTRA_ANTHROPIC)
     if not actor.model:
-        fix = "Name one: run.<role>.provider = anthropic/MODEL."
+        fix = "Name a model: run.<role>.provider = anthropic/MODEL."
         raise ConfigError("Provider anthropic needs the name of a model.", "The setting model is empty.", fix)
     from agent0.infra.models.anthropic.provider import key_of
 

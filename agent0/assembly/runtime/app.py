@@ -203,7 +203,7 @@ def _check_actor(actor: ActorConfig) -> None:
         provider.check(actor)
     local = provider.folder is not None
     if local and actor.device.startswith("cuda") and not _has_card():
-        fix = "Start `agent0 handlers run` on a machine that has one, or name another device."
+        fix = "Start `agent0 handlers run` on a machine with a graphics card, or name another device."
         raise DependencyError("a graphics card", f"The run names the device {actor.device}.", fix)
 
 

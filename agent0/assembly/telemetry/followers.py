@@ -14,7 +14,7 @@ from typing import Any
 
 from agent0.assembly.runtime.read_models import NothingError, reading
 from agent0.assembly.runtime.stamping import utc_now
-from agent0.assembly.telemetry.spans import TOLD, Message, discord_message, otlp, slack_message, spans_of
+from agent0.assembly.telemetry.spans import EXPORTED, Message, discord_message, otlp, slack_message, spans_of
 from agent0.config.distribution import installed_version
 from agent0.errors import Agent0Error, ConfigError
 from agent0.events.alarms import AlarmRaised, AlarmResolved
@@ -126,7 +126,7 @@ def followers(settings: Settings) -> list[Follower]:
     """
     plan, following = settings.telemetry, []
     if plan.otlp_url:
-        following.append(Follower(settings, "otlp", TOLD, _to_collector(plan.otlp_url)))
+        following.append(Follower(settings, "otlp", EXPORTED, _to_collector(plan.otlp_url)))
     if plan.webhook_url:
         if not (secret := plan.webhook_secret.get_secret_value()):
             fix = "Set AGENT0_TELEMETRY__WEBHOOK_SECRET."

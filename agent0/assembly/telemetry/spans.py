@@ -92,7 +92,7 @@ _MADE: dict[str, Callable[[Recorded, Any], list[Span]]] = {
     "ModelCalled": _model_called,
     "ResultVerified": _judged,
 }
-TOLD = tuple(_MADE)
+EXPORTED = tuple(_MADE)
 """Event classes that have spans."""
 
 

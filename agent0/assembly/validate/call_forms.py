@@ -50,8 +50,9 @@ def _unknown(note: str) -> dict[str, Any]:
 
 
 async def with_tool_form(actor: StudentConfig, models: Models) -> tuple[StudentConfig, str]:
-    """Settle ``tool_form`` of a student whose chat template teaches one: returns it with the form that it writes, and a
-    notice, empty where nothing was tried.
+    """Settle ``tool_form`` of a student whose chat template teaches a form of calls.
+
+    Returns it with the form that it writes, and a notice, empty where nothing was tried.
 
     Raises:
         DependencyError, TransientError: from the model.

@@ -70,7 +70,7 @@ def calibrate(
 def _measured(
     settings: Any, student: str, run: str, size: tuple[int, int, int], name: str, quiet: bool
 ) -> "CalibrationReport":
-    """One student, one seed: told as it is done. ``size``: items, samples, seed."""
+    """Calibrate one student with one seed and report progress. ``size``: items, samples, seed."""
     from agent0.assembly.evaluation.calibration import Plan
     from agent0.assembly.evaluation.calibration import calibrate as measure
 

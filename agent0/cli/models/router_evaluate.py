@@ -130,7 +130,7 @@ def calibrate(
 def _measured(
     settings: Settings, student: str, run: str, seed: int, how: tuple[int, int, bool, bool], quiet: bool
 ) -> "CalibrationReport":
-    """One seed: told as it is done. ``how``: items, samples, critique, drawn."""
+    """Calibrate with one seed and report progress. ``how``: items, samples, critique, drawn."""
     from agent0.assembly.evaluation.calibration import Plan
     from agent0.assembly.evaluation.calibration import calibrate as measure
 

@@ -61,8 +61,8 @@ def formula(expected: str, answer: str) -> Grade:
     try:
         truths(plain(expected))
         correct = False
-        one, other = truths(plain(expected), plain(answer))
-        correct, reason = one == other, "truth table"
+        expected_truths, answer_truths = truths(plain(expected), plain(answer))
+        correct, reason = expected_truths == answer_truths, "truth table"
     except NoFormulaError as error:
         reason = f"no formula: {error}"
     return Grade(correct, reason, expected[:200], answer[:200])
