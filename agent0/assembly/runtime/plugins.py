@@ -16,11 +16,7 @@ from agent0.config.loading import nearest
 from agent0.errors import ConfigError
 from agent0.infra.storage.files import read_regular
 from agent0.registry import LOADED, PREFIX, REGISTRIES, Registry, TakenError
-from agent0.rewards import Reward, reward_sets, rewards
 from agent0.settings import Settings
-from agent0.tasks.families import families
-from agent0.tools import tools
-from agent0.training.gate import gates
 
 if TYPE_CHECKING:
     from agent0.handlers import Handler
@@ -102,6 +98,10 @@ def load_plugin_file(path: Path) -> str:
 
 def _load_packaged() -> None:
     """Import everything of ours that a file may add to, so that a name that is taken is known to be."""
+    from agent0.rewards import reward_sets, rewards
+    from agent0.tasks.families import families
+    from agent0.tools import tools
+    from agent0.training.gate import gates
     from agent0.verification.verifiers import verifiers
 
     rewards("student")
@@ -130,6 +130,7 @@ def _registered(path: Path, source: bytes) -> Keys:
 
 def _check_features(path: Path, adds: Keys) -> None:
     """Require that rewards read known features only: an unknown name would silently give None."""
+    from agent0.rewards import Reward, rewards
     from agent0.rewards.features import features
 
     added = [registry.entries[key] for registry, key in adds]
