@@ -27,7 +27,8 @@ import torch
 
 from agent0.infra.engine.decoding import write
 from agent0.infra.engine.formats.folder_weights import FolderWeights, embedding_of, shape_in
-from agent0.infra.engine.formats.products import FORMATS, quickest
+from agent0.infra.engine.formats.products import FORMATS
+from agent0.infra.engine.formats.quickest import quickest
 from agent0.infra.engine.llama_process import LlamaOptions, start
 from agent0.infra.engine.qwen2_functional import weights_of
 from agent0.infra.engine.requests import Written

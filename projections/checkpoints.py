@@ -117,11 +117,13 @@ _STATUS = (
 
 
 def list_checkpoints(db: sqlite3.Connection, run: str) -> list[Row]:
-    """List the checkpoints of a run, ordered by iteration and role."""
+    """List the checkpoints of a run, ordered by iteration and role. ``mismatch``: nats a token by which sampler and
+    trainer differ, on average."""
     return select(
         db,
         f"SELECT checkpoint, role, iteration, parent, {_STATUS}, accuracy, against, samples, replay, examples,"  # noqa: S608 - a constant
-        " wall_s, adapter, reason FROM checkpoints WHERE run = ? ORDER BY iteration, role, checkpoint",
+        " wall_s, adapter, reason, round(json_extract(metrics, '$.mismatch_mean'), 4) AS mismatch FROM checkpoints"
+        " WHERE run = ? ORDER BY iteration, role, checkpoint",
         (run,),
     )
 

@@ -30,6 +30,19 @@ class RecipeConfig(Frozen):
     clip_bonus: float = Field(
         0.16, ge=0, description="adpo: added to the upper clip, all of it at solve rates up to 0.3 (released code: 0.1)"
     )
+    correction: Literal["none", "truncate", "mask"] = Field(
+        "none",
+        description="policy gradients, where sampler and trainer differ on a token: none (the clip alone); truncate: "
+        "its gradient is weighed by their ratio, cut at `correction_cap`; mask: it is left out beyond that",
+    )
+    correction_cap: float = Field(
+        2.0, gt=1, description="largest such ratio; tokens whose ratio is further from 1 are counted as mismatched"
+    )
+    mismatch_limit: float = Field(
+        0.3,
+        gt=0,
+        description="nats by which sampler and trainer may differ on a token, on average; policy gradients refuse more",
+    )
     kl: float = Field(0.0, ge=0, description="penalty for leaving the parent (KL, estimated); not for sft and dpo")
     beta: float = Field(
         0.1, gt=0, description="dpo: how dear it is to leave the parent; awr: temperature of the weights"

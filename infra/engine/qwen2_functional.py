@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn.functional import embedding, scaled_dot_product_attention, silu
 from torch.utils.checkpoint import checkpoint
 
+from agent0.infra.engine.formats.chosen_logprobs import ChosenLogprobs
 from agent0.infra.engine.formats.products import Adapted, Packing, Product, Single, beside
 from agent0.infra.engine.memory_need import LARGEST
 
@@ -57,6 +58,8 @@ class Weights:
     embed: Tensor
     layers: Sequence[Layer]
     head: Product
+    frozen: bool = False
+    """Whether the head is not trained, whatever else is."""
 
     def embedded(self, ids: Tensor) -> Tensor:
         """[N, hidden] for ``ids`` [N], at least in single precision."""
@@ -356,11 +359,18 @@ def chances(
     states = hidden(weights, packed(ids, attention), twice=twice, stretch=stretch)
     chosen = mask.bool() & attention.bool() & (attention.cumsum(-1) > 1)
     before = (attention.flatten().cumsum(0) - 2)[chosen.flatten()]
-    logits = weights.head(states[before]) / heat
-    each = torch.log_softmax(logits, dim=-1).gather(-1, ids[chosen][:, None])[:, 0]
-    spread = [each] if among is None else [each, _entropy(logits[:, among])]
+    spread = _spread(weights, states[before], ids[chosen], heat, among)
     wide = [states.new_zeros(attention.shape).masked_scatter(chosen, column) for column in spread]
     return wide[0], None if among is None else wide[1]
+
+
+def _spread(weights: Weights, states: Tensor, tokens: Tensor, heat: float, among: Tensor | None) -> list[Tensor]:
+    """Log-probabilities [n] of ``tokens`` [n] after ``states`` [n, hidden], and their entropies ``among`` others."""
+    if weights.frozen and among is None:
+        return [ChosenLogprobs.apply(states, weights.head, tokens, heat)]
+    logits = weights.head(states) / heat
+    each = torch.log_softmax(logits, dim=-1).gather(-1, tokens[:, None])[:, 0]
+    return [each] if among is None else [each, _entropy(logits[:, among])]
 
 
 def _entropy(logits: Tensor) -> Tensor:

@@ -37,16 +37,17 @@ def longest_of(batch: Sequence[Sample]) -> int:
     return max(len(path.token_ids) for path in paths_of(batch))
 
 
-def rows_of(longest: int, vocabulary: int, micro_batch: int) -> int:
-    """Return how many trajectories fit in one forward pass; ``micro_batch`` where it is set."""
-    return micro_batch or max(1, LOGITS // (longest * vocabulary))
+def rows_of(longest: int, vocabulary: int, micro_batch: int, tokens: int = 0) -> int:
+    """Return how many trajectories fit in one forward pass: ``micro_batch`` where it is set; of ``tokens`` together at
+    most, where that is; else as many as logits are held of."""
+    return micro_batch or max(1, tokens // longest if tokens else LOGITS // (longest * vocabulary))
 
 
-def parts_of(batch: Sequence[Sample], vocabulary: int, micro_batch: int) -> Iterator[Sequence[Sample]]:
-    """``batch`` in parts of so many trajectories, a pair never torn."""
+def parts_of(batch: Sequence[Sample], vocabulary: int, micro_batch: int, tokens: int = 0) -> Iterator[Sequence[Sample]]:
+    """``batch`` in parts of as many trajectories as ``rows_of`` says, a pair never torn."""
     if not batch:
         return
-    rows = rows_of(longest_of(batch), vocabulary, micro_batch)
+    rows = rows_of(longest_of(batch), vocabulary, micro_batch, tokens)
     rows = max(1, rows // 2) if batch[0].over else rows
     for at in range(0, len(batch), rows):
         yield batch[at : at + rows]

@@ -13,9 +13,10 @@ from torch.utils.checkpoint import checkpoint
 
 from agent0.errors import OperationError
 from agent0.infra.engine.memory_need import at_once
-from agent0.infra.engine.qwen2_functional import Pairs, Shape, chances, parts_of, shape_of, weights_of
+from agent0.infra.engine.qwen2_functional import Weights, chances, parts_of, shape_of, weights_of
 from agent0.infra.training.batches import Padded
 from agent0.infra.training.full_finetune import Whole
+from agent0.infra.training.packed_lora import PackedLora
 from agent0.training.objectives.policy_gradient import token_logprobs
 
 ADAPTER = "default"
@@ -29,28 +30,22 @@ def forward_of(model: Any, casting: Callable[[], AbstractContextManager[Any]], a
     """For ``model``, which peft holds an adapter in or is trained whole; through transformers it is computed within
     ``casting``. ``among``: the tokens among which entropies are asked for, of a small model."""
     base = model.get_base_model()
+    if isinstance(model, PackedLora):
+        return partial(_function, model.under, base.recomputes, among)
     shape, parts = shape_of(base), parts_of(base) if isinstance(model, Whole) else parts_of(model, ADAPTER)
     if shape and parts:
         twice = any(getattr(module, "gradient_checkpointing", False) for module in model.modules())
-        return partial(_function, shape, *parts, twice, among)
+        return partial(_function, partial(weights_of, shape, *parts), twice, among)
     parted = body_and_head(base)
     compute = partial(masked_logprobs, *parted, casting) if parted else partial(transformers_logprobs, model, casting)
     return lambda batch, heat: (compute(batch, heat), None)
 
 
 def _function(
-    shape: Shape,
-    parameters: dict[str, Tensor],
-    pairs: Pairs,
-    twice: bool,
-    among: Tensor | None,
-    batch: Padded,
-    heat: float,
+    weights: Callable[[], Weights], twice: bool, among: Tensor | None, batch: Padded, heat: float
 ) -> tuple[Tensor, Tensor | None]:
-    weights = weights_of(shape, parameters, pairs)
-    return chances(
-        weights, batch.ids, batch.attention, batch.mask, heat, twice=twice, stretch=batch.stretch, among=among
-    )
+    text = (batch.ids, batch.attention, batch.mask)
+    return chances(weights(), *text, heat, twice=twice, stretch=batch.stretch, among=among)
 
 
 def transformers_logprobs(

@@ -10,9 +10,10 @@ import torch
 
 from agent0.errors import OperationError
 from agent0.infra.engine.adapter import WHOLE, Adapter, lora_settings, pack, unpack
-from agent0.infra.engine.chat_template import Chat
+from agent0.infra.engine.chat_template import Chat, tokenizer_of
+from agent0.infra.engine.formats.processor import processor
 from agent0.infra.engine.inference import load
-from agent0.infra.engine.memory_need import trained_precision
+from agent0.infra.engine.memory_need import packed, trained_precision
 from agent0.infra.engine.qwen2_functional import shape_of
 from agent0.infra.training import course_replay
 from agent0.infra.training.batches import check_words, samples_of
@@ -23,7 +24,9 @@ from agent0.infra.training.launch.distributed import Team
 from agent0.infra.training.launch.memory_estimate import check_room
 from agent0.infra.training.launch.recipe import Recipe, digest_of, schedule
 from agent0.infra.training.metrics import MetricTally, learned_tokens
+from agent0.infra.training.mismatch import enough
 from agent0.infra.training.optimizers import Movers
+from agent0.infra.training.packed_lora import PackedBase, PackedLora
 from agent0.infra.training.progress import Pace, StepProgress
 from agent0.infra.training.step import Step
 from agent0.ports.training import Sample, TrainJob
@@ -41,7 +44,9 @@ class Training:
     def __init__(
         self, path: str, threads: int = 1, device: str = "cpu", quantization: str = "", precision: str = "auto"
     ) -> None:
-        self._path, self._quantization, self._precision = path, quantization, trained_precision(device, precision)
+        self._path, self._quantization, self._setting = path, quantization, precision
+        self._packed = packed(Path(path), device, quantization, precision)
+        self._precision = "fp32" if self._packed else trained_precision(device, precision)
         self._team = Team(device, self._precision)
         self._loaded: tuple[Any, Any] | None = None
         self._recomputing = False
@@ -53,11 +58,11 @@ class Training:
             "threads": str(torch.get_num_threads()),
             "torch": torch.__version__,
             "cpu": torch.backends.cpu.get_cpu_capability(),
-            "processor": _processor(),
+            "processor": processor(),
             "device": self._team.device,
         }
-        if self._loaded and shape_of(self._loaded[0]):
-            description["forward"] = "function"
+        if self._loaded and (forward := _kind_of(self._loaded[0])):
+            description["forward"] = forward
         return description | ({"processes": str(self._team.size)} if self._team.size > 1 else {})
 
     def train(
@@ -73,9 +78,7 @@ class Training:
         recipe = Recipe.of(job)
         start = _start(recipe, parent)
         room = self._room(job, recipe)
-        base, tokenizer = self._loaded = self._loaded or load(
-            self._path, self._team.device, self._quantization, self._precision
-        )
+        base, tokenizer = self._loaded = self._loaded or self._load()
         check_words(job.samples + job.replay, int(base.config.vocab_size))
         self._checkpointing(base, recipe)
         torch.manual_seed(job.seed % 2**63)
@@ -97,6 +100,12 @@ class Training:
         metrics = tally.metrics(recipe.optimised.per) | left_out | memory_metrics
         return pack(Adapter(start.settings, weights, dict(job.metadata))), metrics
 
+    def _load(self) -> tuple[Any, Any]:
+        """Base and tokenizer: packed where its samples are written so, else as transformers loads them."""
+        if self._packed:
+            return PackedBase(Path(self._path), self._setting), tokenizer_of(self._path)
+        return load(self._path, self._team.device, self._quantization, self._precision)
+
     def _taught(self, recipe: Recipe, base: Any, tokenizer: Any) -> tuple[Sample, ...]:
         """What the base was taught, where the recipe replays it.
 
@@ -115,7 +124,9 @@ class Training:
         setting = recipe.gradient_checkpointing
         enabled = setting == "on" or (setting == "auto" and self._team.device != "cpu")
         name = "activation" if hasattr(base, "activation_checkpointing_enable") else "gradient"  # as transformers says
-        if enabled:
+        if isinstance(base, PackedBase):
+            base.recomputes = enabled
+        elif enabled:
             getattr(base, f"{name}_checkpointing_enable")({"use_reentrant": False})
         elif self._recomputing:
             getattr(base, f"{name}_checkpointing_disable")()
@@ -133,9 +144,11 @@ class Training:
     def _run(self, step: Step, model: Any, job: TrainJob, recipe: Recipe, half: HalfDone, room: str) -> MetricTally:
         model.train()
         movers = Movers(model, recipe, self._team)
+        tally, steps = MetricTally(), schedule(job, recipe)
         if recipe.recomputes:
             step.remember(job.samples)
-        tally, steps = MetricTally(), schedule(job, recipe)
+        if not recipe.optimised.off_policy:
+            tally.mismatch = step.mismatch(enough(job.samples))
         done, counts = half.restore(model, movers.plain)
         tally.take_up(counts)
         pace = Pace(len(steps), done, self.report, room)
@@ -154,6 +167,13 @@ class Training:
         return tally
 
 
+def _kind_of(base: Any) -> str:
+    """How a base is computed, where not through transformers."""
+    if isinstance(base, PackedBase):
+        return f"packed {base.format}"
+    return "function" if shape_of(base) else ""
+
+
 def _examples(job: TrainJob, base: Any, tokenizer: Any) -> Any:
     if not job.examples:
         return (), {}
@@ -168,7 +188,11 @@ def _among(recipe: Recipe, base: Any, tokenizer: Any) -> torch.Tensor | None:
     """
     if not recipe.entropy:
         return None
-    check_small(shape_of(base) is not None, "A bonus on entropy cannot be paid here.", BONUS)
+    check_small(
+        not isinstance(base, PackedBase) and shape_of(base) is not None,
+        "A bonus on entropy cannot be paid here.",
+        BONUS,
+    )
     chat, texts = Chat(tokenizer), recipe.entropy_among.split()
     tokens = [*map(chat.token_of, texts)] if texts else [*range(int(base.config.vocab_size))]
     return torch.tensor(tokens, device=base.device)
@@ -186,13 +210,15 @@ def _adapted(base: Any, start: Adapter) -> Any:
     """What is trained: peft's model with an adapter of that kind in it, or a ``Whole`` one."""
     if start.full:
         return Whole(base)
+    if isinstance(base, PackedBase):
+        return PackedLora(base, start)
     from peft import get_peft_model
 
     return get_peft_model(base, start.config())
 
 
 def _inherit(model: Any, start: Adapter) -> None:
-    if isinstance(model, Whole):
+    if isinstance(model, Whole | PackedLora):
         return model.take(start.weights)
     from peft import set_peft_model_state_dict
 
@@ -207,7 +233,7 @@ def _weights(model: Any) -> dict[str, torch.Tensor]:
 
 
 def _found_weights(model: Any) -> dict[str, torch.Tensor]:
-    if isinstance(model, Whole):
+    if isinstance(model, Whole | PackedLora):
         return model.weights()
     from peft import get_peft_model_state_dict
 
@@ -217,13 +243,3 @@ def _found_weights(model: Any) -> dict[str, torch.Tensor]:
 
 def _filler(tokenizer: Any) -> int:
     return int(tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id)
-
-
-def _processor() -> str:
-    """Vendor, family and model: two that can do the same round sums otherwise. Empty where Linux does not say."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
-    except OSError:
-        return ""
-    fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    return " ".join(fields[name] for name in ("vendor_id", "cpu family", "model") if name in fields)

@@ -22,10 +22,12 @@ def learned_tokens(batch: Sequence[Sample]) -> dict[str, float]:
 
 
 class MetricTally:
-    """Counts and sums of training metrics by name, and the time since the start."""
+    """Counts and sums of training metrics by name, the time since the start, and how differently sampler and trainer
+    compute the samples (``mismatch``)."""
 
     def __init__(self) -> None:
         self._held: dict[str, float] = {}
+        self.mismatch: dict[str, float] = {}
         self._start = time.monotonic()
 
     def step(self, kind: Kind, loss: float) -> None:
@@ -65,5 +67,6 @@ class MetricTally:
             "tokens": self._held.get("tokens", 0.0),
             **{name: value for name, value in self._held.items() if name.endswith(LEARNED)},
             **{name.removeprefix(OF): mean(name, by) for name in self._held if name.startswith(OF)},
+            **self.mismatch,
             "seconds": time.monotonic() - self._start,
         }

@@ -12,9 +12,11 @@ from agent0.infra.training.forward import forward_of
 from agent0.infra.training.launch.distributed import Team
 from agent0.infra.training.launch.recipe import Kind, Recipe
 from agent0.infra.training.metrics import OF
+from agent0.infra.training.mismatch import check_mismatch, differences, mismatch
+from agent0.infra.training.packed_lora import TOKENS, PackedLora
 from agent0.ports.training import Sample
 from agent0.training.objectives import Loss, MinibatchRows
-from agent0.training.objectives.policy_gradient import divergence, entropy_bonus, likelihood
+from agent0.training.objectives.policy_gradient import correction, divergence, entropy_bonus, likelihood
 
 
 class Step:
@@ -32,15 +34,32 @@ class Step:
 
     def remember(self, samples: Sequence[Sample]) -> None:
         """Note how likely the model, as it is now, finds ``samples``: it stands for the parent from here on."""
+        self._parent = self._likelihoods(samples, self._recipe.heat)
+
+    def mismatch(self, samples: Sequence[Sample]) -> dict[str, float]:
+        """How differently ``samples`` of the model as it is now are computed here and where they were sampled.
+
+        Raises:
+            OperationError: the objective is a policy gradient, and they differ by more than ``mismatch_limit``.
+        """
+        rows = self._likelihoods(samples, self._recipe.temperature)
+        metrics = mismatch([*differences([rows[id(sample)][0] for sample in samples], samples)], self._recipe)
+        check_mismatch(metrics, self._recipe)
+        return metrics
+
+    def _likelihoods(self, samples: Sequence[Sample], heat: float) -> dict[int, list[list[float]]]:
+        """Log-probabilities of each sample, and of what it is preferred to, by the sample's ``id``."""
+        every: dict[int, list[list[float]]] = {}
         with torch.no_grad():
             for part in self._parts(samples):
-                logprobs, batch, _ = self._logprobs(part, self._recipe.heat)
+                logprobs, batch, _ = self._logprobs(part, heat)
                 rows = [
                     row[:length]
                     for row, length in zip(logprobs.tolist(), batch.attention.sum(-1).tolist(), strict=True)
                 ]
                 for index, sample in enumerate(part):
-                    self._parent[id(sample)] = rows[index :: len(part)]
+                    every[id(sample)] = rows[index :: len(part)]
+        return every
 
     def gradients(self, kind: Kind, batch: Sequence[Sample], index: int = 0) -> dict[str, float]:
         """Accumulate the gradients of a minibatch, the one at ``index`` of its training.
@@ -89,7 +108,7 @@ class Step:
             side = 0 if which.start == 0 else 1
             kept = [self._parent[id(sample)][side] for sample in part]
             reference = filled(kept, logprobs.shape[1], self._team.device)
-        return MinibatchRows(
+        rows = MinibatchRows(
             logprobs[which],
             batch.behaviour[which],
             batch.mask[which],
@@ -98,6 +117,14 @@ class Step:
             clip_high=self._column([sample.clip_high for sample in part]),
             reference=reference,
         )
+        return self._corrected(rows) if self._recipe.corrects else rows
+
+    def _corrected(self, rows: MinibatchRows) -> MinibatchRows:
+        """``rows`` as if the trainer had sampled them, their tokens weighed by how likely that was."""
+        assert rows.reference is not None  # noqa: S101 - who corrects remembers the parent
+        knobs = self._recipe.correction, self._recipe.correction_cap
+        by_token = correction(rows.reference, rows.behaviour, rows.mask, *knobs)
+        return replace(rows, behaviour=rows.reference, weight=rows.weight[:, None] * by_token)
 
     def _logprobs(
         self, part: Sequence[Sample], temperature: float, *, stretched: bool = False
@@ -111,7 +138,8 @@ class Step:
         return logprobs, batch, entropy
 
     def _parts(self, batch: Sequence[Sample]) -> Any:
-        return parts_of(batch, int(self._model.config.vocab_size), self._recipe.micro_batch)
+        tokens = TOKENS if isinstance(self._model, PackedLora) else 0
+        return parts_of(batch, int(self._model.config.vocab_size), self._recipe.micro_batch, tokens)
 
     def _column(self, values: Sequence[float]) -> Tensor:
         return torch.tensor(values, dtype=torch.float32, device=self._team.device)

@@ -13,9 +13,7 @@ from torch.nn.functional import pad
 from agent0.errors import ConfigError, OperationError
 from agent0.infra.engine import decoding, sampling
 from agent0.infra.engine.adapter import Adapter, lora_settings, pack
-from agent0.infra.engine.formats import products
 from agent0.infra.engine.formats.packed_engine import PackedEngine
-from agent0.infra.engine.formats.products import FORMATS, quickest
 from agent0.infra.engine.inference import Engine
 from agent0.infra.engine.memory_need import packed, trained_precision
 from agent0.infra.engine.requests import TurnRequest, Written
@@ -171,14 +169,6 @@ async def test_the_provider_computes_in_the_format_that_is_asked_for(tmp_path: P
         targets[precision] = model._worker._target
         await model.close()
     assert targets == {"auto": ENGINE, "int8": PACKED}
-
-
-def test_the_quickest_format_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, packing in FORMATS.items():
-        seconds = dict.fromkeys(FORMATS, 2.0) | {name: 1.0}
-        kinds = {type(packing_(torch.ones(2, 2), None)): seconds[other] for other, packing_ in FORMATS.items()}
-        monkeypatch.setattr(products, "_shortest", lambda product, *_, kinds=kinds: kinds[type(product)])
-        assert quickest(8, 8, 2) == name, packing
 
 
 @given(

@@ -34,9 +34,9 @@ class MinibatchRows:
     """Part of a minibatch as tensors.
 
     ``logprobs`` (of the model in training, at the samples' temperature), ``behaviour``, ``mask`` and ``reference`` (the
-    parent's, at the same temperature) are [rows, T], the others [rows]. ``mask`` is 0 at prompts, tool output, forced
-    prefixes and padding; there, nothing may reach the gradient. ``over``: the same tensors of what each row is
-    preferred to.
+    parent's, at the same temperature) are [rows, T], the others [rows], ``weight`` [rows, T] where tokens have weights
+    of their own. ``mask`` is 0 at prompts, tool output, forced prefixes and padding; there, nothing may reach the
+    gradient. ``over``: the same tensors of what each row is preferred to.
     """
 
     logprobs: "Tensor"
@@ -75,7 +75,8 @@ class Objective:
     out. ``per``: what its sums are divided by. ``tempered``: log-probabilities are taken at the sampling temperature
     (else at 1). ``reference``: it needs the parent's log-probabilities; ``penalty``: ``kl`` adds to it. ``likelihood``:
     its loss is a likelihood of what it is given, so positions may be stretched and ``steps`` be drawn. ``off_policy``:
-    trajectories of earlier checkpoints serve as well as its parent's.
+    trajectories of earlier checkpoints serve as well as its parent's. ``ratio``: a policy gradient, whose loss has the
+    ratio of the model in training to the one that sampled.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Objective:
     penalty: bool = True
     likelihood: bool = False
     off_policy: bool = False
+    ratio: bool = False
 
 
 _objectives = Registry[str, Objective]("objectives", __name__)

@@ -42,4 +42,4 @@ def weigh(
     return chosen
 
 
-ADPO = objective(Objective("adpo", weigh, grpo.loss))
+ADPO = objective(Objective("adpo", weigh, grpo.loss, ratio=True))

@@ -46,4 +46,4 @@ def loss(rows: MinibatchRows, recipe: Mapping[str, Any]) -> Loss:
     )
 
 
-GRPO = objective(Objective("grpo", weigh, loss))
+GRPO = objective(Objective("grpo", weigh, loss, ratio=True))

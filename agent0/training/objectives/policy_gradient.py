@@ -38,15 +38,16 @@ def clipped_surrogate(
 
     loss = - sum_i weight_i sum_t mask_it min(r_it A_i, clip(r_it, 1 - low, 1 + high_i) A_i),  r = exp(new - behaviour)
 
-    ``logprobs``, ``behaviour``, ``mask`` are [rows, T]; ``advantage``, ``weight``, ``clip_high`` are [rows]. Where
-    ``mask`` is 0 (prompt, tool output, forced prefix) nothing reaches the gradient.
+    ``logprobs``, ``behaviour``, ``mask`` are [rows, T]; ``advantage``, ``weight``, ``clip_high`` are [rows], ``weight``
+    [rows, T] where tokens have weights of their own. Where ``mask`` is 0 (prompt, tool output, forced prefix) nothing
+    reaches the gradient.
     """
     sampled = mask.bool()
     ratio = _ratio(logprobs, behaviour, sampled)
     bounded = ratio.clamp(min=1 - clip_low).minimum(1 + clip_high[:, None])
     worth = advantage[:, None]
     gain = (ratio * worth).minimum(bounded * worth)
-    kept = (gain * weight[:, None]).masked_fill(~sampled, 0.0)
+    kept = (gain * _by_token(weight)).masked_fill(~sampled, 0.0)
     clipped = sampled & (bounded * worth < ratio * worth)
     return Loss(-kept.sum(), {"ratio": (ratio.detach() * sampled).sum(), "clip_share": clipped.sum()})
 
@@ -71,7 +72,7 @@ def weighted_likelihood(
     ratio = _ratio(logprobs.detach(), behaviour, sampled, sequence=True)
     bound = 1 + clip_high[:, None]
     gain = ratio.minimum(bound) * advantage[:, None] * logprobs
-    kept = (gain * weight[:, None]).masked_fill(~sampled, 0.0)
+    kept = (gain * _by_token(weight)).masked_fill(~sampled, 0.0)
     return Loss(-kept.sum(), {"ratio": (ratio * sampled).sum(), "clip_share": (sampled & (ratio > bound)).sum()})
 
 
@@ -79,18 +80,31 @@ def divergence(logprobs: "Tensor", reference: "Tensor", mask: "Tensor", weight: 
     """The low-variance estimate k3 of KL(new || reference) (Schulman 2020, "Approximating KL divergence"), a sum over
     masked tokens: exp(reference - new) - (reference - new) - 1, which is never negative. Shapes as above."""
     gap = (reference - logprobs).masked_fill(~mask.bool(), 0.0)
-    return ((gap.exp() - gap - 1) * weight[:, None]).sum()
+    return ((gap.exp() - gap - 1) * _by_token(weight)).sum()
 
 
 def entropy_bonus(entropy: "Tensor", mask: "Tensor", weight: "Tensor") -> "Tensor":
     """The entropies with which the masked tokens were chosen, times their rows' weights, summed: the bonus.
     ``entropy`` is [rows, T] in nats; shapes as for ``clipped_surrogate``."""
-    return (entropy.masked_fill(~mask.bool(), 0.0) * weight[:, None]).sum()
+    return (entropy.masked_fill(~mask.bool(), 0.0) * _by_token(weight)).sum()
 
 
 def likelihood(logprobs: "Tensor", mask: "Tensor", weight: "Tensor") -> "Tensor":
     """Negative log-likelihood of the masked tokens, summed; shapes as for ``clipped_surrogate``."""
     return -(logprobs.masked_fill(~mask.bool(), 0.0) * weight[:, None]).sum()
+
+
+def correction(reference: "Tensor", behaviour: "Tensor", mask: "Tensor", kind: str, cap: float) -> "Tensor":
+    """Weights [rows, T] of tokens that one program sampled (``behaviour``) and another trains (``reference``, the same
+    model): exp(reference - behaviour), cut at ``cap`` (``truncate``: truncated importance sampling, Ionides 2008;
+    ``rollout_is=token`` of verl, ``token_truncate`` of TRL) or 0 beyond it (``mask``: TRL's ``token_mask``)."""
+    weights = (reference - behaviour).masked_fill(~mask.bool(), 0.0).clamp(-20.0, 20.0).exp()
+    return weights.clamp(max=cap) if kind == "truncate" else weights.masked_fill(weights > cap, 0.0)
+
+
+def _by_token(weight: "Tensor") -> "Tensor":
+    """[rows, 1] or [rows, T] of ``weight`` [rows] or [rows, T]."""
+    return weight[:, None] if weight.ndim == 1 else weight
 
 
 def _ratio(logprobs: "Tensor", behaviour: "Tensor", sampled: "Tensor", sequence: bool = False) -> "Tensor":

@@ -36,4 +36,4 @@ def weigh(
     ]
 
 
-REINFORCE = objective(Objective("reinforce", weigh, grpo.loss))
+REINFORCE = objective(Objective("reinforce", weigh, grpo.loss, ratio=True))

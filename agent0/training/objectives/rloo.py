@@ -43,4 +43,4 @@ def loss(rows: MinibatchRows, recipe: Mapping[str, Any]) -> Loss:
     )
 
 
-RLOO = objective(Objective("rloo", weigh, loss))
+RLOO = objective(Objective("rloo", weigh, loss, ratio=True))

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import safe_open
 from torch import Tensor
 
@@ -36,6 +37,13 @@ class FolderWeights(Mapping[str, Tensor]):
         """Weight ``name`` in the precision that it is stored in."""
         weight: Tensor = self._places[name].get_tensor(name)
         return weight
+
+    def outlines(self) -> dict[str, Tensor]:
+        """Vectors as they are, and of every matrix its sizes alone (a tensor on the device ``meta``)."""
+        sizes = {name: self._places[name].get_slice(name).get_shape() for name in self}
+        return {
+            name: self[name] if len(size) == 1 else torch.empty(size, device="meta") for name, size in sizes.items()
+        }
 
 
 def shape_in(folder: Path) -> Shape | None:

@@ -16,7 +16,8 @@ from agent0.infra.engine.adapter import Adapter, unpack
 from agent0.infra.engine.chat_template import Chat, tokenizer_of
 from agent0.infra.engine.decoding import write
 from agent0.infra.engine.formats.folder_weights import FolderWeights, embedding_of, largest_context, shape_in
-from agent0.infra.engine.formats.products import FORMATS, quickest
+from agent0.infra.engine.formats.products import FORMATS
+from agent0.infra.engine.formats.quickest import quickest
 from agent0.infra.engine.inference import ADAPTERS_KEPT, Engine
 from agent0.infra.engine.likelihood import Score
 from agent0.infra.engine.qwen2_functional import Pairs, Weights, adapted, logprobs, weights_of

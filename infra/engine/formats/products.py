@@ -4,11 +4,9 @@ What goes in and comes out is in single precision. ``int8`` is quantised symmetr
 packed, the states by row when they come (LLM.int8(), arXiv 2208.07339, section 2.2, without its outliers).
 """
 
-import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -19,11 +17,30 @@ LEAST = 1e-12
 """The scale of a row or an output that is all zeros."""
 
 
+class FrozenProduct(torch.autograd.Function):  # type: ignore[misc] # torch gives it no types
+    """The product of states [N, in] with a matrix that is not trained: gradients go on to the states alone."""
+
+    @staticmethod
+    def forward(context: Any, x: Tensor, product: "Brain | Int8") -> Tensor:
+        """[N, out]."""
+        context.product = product
+        return product.multiplied(x)
+
+    @staticmethod
+    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        """[N, in] from the gradient [N, out]."""
+        return context.product.transposed(gradients[0]), None
+
+
 class Product(Protocol):
     """Multiplies states by one matrix [in, out], whichever format of numbers that is kept in."""
 
     def __call__(self, x: Tensor, add: Tensor | None = None) -> Tensor:
         """``x`` [N, in] times the matrix, and its bias or ``add`` [N, out]: [N, out]."""
+        ...
+
+    def transposed(self, gradient: Tensor) -> Tensor:
+        """``gradient`` [N, out] times the transposed matrix: [N, in]."""
         ...
 
 
@@ -39,6 +56,10 @@ class Single:
         plus = self.bias if add is None else add
         return x @ self.matrix if plus is None else torch.addmm(plus, x, self.matrix)
 
+    def transposed(self, gradient: Tensor) -> Tensor:
+        """See ``Product``."""
+        return gradient @ self.matrix.T
+
 
 class Brain:
     """Multiplies in bfloat16 and adds up in single precision."""
@@ -48,21 +69,35 @@ class Brain:
 
     def __call__(self, x: Tensor, add: Tensor | None = None) -> Tensor:
         """See ``Product``."""
-        product, plus = (x.bfloat16() @ self._matrix).float(), self._bias if add is None else add
+        product, plus = FrozenProduct.apply(x, self), self._bias if add is None else add
         return product if plus is None else product.add_(plus)
+
+    def multiplied(self, x: Tensor) -> Tensor:
+        """``x`` [N, in] times the matrix: [N, out]."""
+        return (x.bfloat16() @ self._matrix).float()
+
+    def transposed(self, gradient: Tensor) -> Tensor:
+        """See ``Product``."""
+        return (gradient.bfloat16() @ self._matrix.T).float()
 
 
 class Int8:
     """Multiplies whole numbers of 8 bits and adds up exactly."""
 
-    def __init__(self, matrix: Tensor, bias: Tensor | None = None) -> None:
+    def __init__(self, matrix: Tensor, bias: Tensor | None = None, gradients: torch.dtype = torch.float32) -> None:
+        """``gradients``: the kind of numbers that gradients are multiplied in."""
         scale = matrix.abs().amax(0).clamp_min_(LEAST).div_(127)
         chunks = zip(matrix.split(CHUNK, 1), scale.split(CHUNK), strict=True)
         self._chunks = [((part / by).round_().to(torch.int8).contiguous(), by) for part, by in chunks]
-        self._width, self._bias = matrix.shape[1], bias
+        self._width, self._bias, self._gradients = matrix.shape[1], bias, gradients
 
     def __call__(self, x: Tensor, add: Tensor | None = None) -> Tensor:
         """See ``Product``."""
+        product, plus = FrozenProduct.apply(x, self), self._bias if add is None else add
+        return product if plus is None else product.add_(plus)
+
+    def multiplied(self, x: Tensor) -> Tensor:
+        """``x`` [N, in] times the matrix: [N, out]."""
         by = x.abs().amax(-1, keepdim=True).clamp_min_(LEAST).div_(127)
         whole = (x / by).round_().to(torch.int8)
         product, start = x.new_empty(len(x), self._width), 0
@@ -70,9 +105,17 @@ class Int8:
             part = product[:, start : start + len(scale)]
             torch.mul(torch._int_mm(whole, matrix), scale, out=part)
             start += len(scale)
-        product.mul_(by)
-        plus = self._bias if add is None else add
-        return product if plus is None else product.add_(plus)
+        return product.mul_(by)
+
+    def transposed(self, gradient: Tensor) -> Tensor:
+        """See ``Product``. That states were rounded has no gradient (straight through, arXiv 1308.3432, section 4)."""
+        number = self._gradients
+        parts = gradient.split([len(scale) for _, scale in self._chunks], 1)
+        sums = [
+            (part * scale).to(number) @ matrix.to(number).T
+            for part, (matrix, scale) in zip(parts, self._chunks, strict=True)
+        ]
+        return sum(sums[1:], sums[0]).float()
 
 
 @dataclass(frozen=True)
@@ -87,28 +130,14 @@ class Adapted:
         """See ``Product``."""
         return self.base(x, add).addmm_(x @ self.a, self.b)
 
+    def transposed(self, gradient: Tensor) -> Tensor:
+        """See ``Product``."""
+        return self.base.transposed(gradient).addmm_(gradient @ self.b.T, self.a.T)
+
 
 Packing = Callable[[Tensor, Tensor | None], Product]
 """From a matrix [in, out] and perhaps its bias [out]."""
 FORMATS: dict[str, Packing] = {"fp32": Single, "bf16": Brain, "int8": Int8}
-
-
-def quickest(width: int = 896, wider: int = 4864, rows: int = 64, tries: int = 5) -> str:
-    """The format in which this processor multiplies ``rows`` states of ``width`` numbers by a matrix to ``wider``
-    soonest, measured here: neither is always right, and one that is emulated is a hundred times slower."""
-    states, matrix = torch.randn(rows, width), torch.randn(width, wider)
-    seconds = {name: _shortest(packing(matrix, None), states, tries) for name, packing in FORMATS.items()}
-    return min(seconds, key=lambda name: seconds[name])
-
-
-def _shortest(product: Product, states: Tensor, tries: int) -> float:
-    product(states)
-    shortest = math.inf
-    for _ in range(tries):
-        start = time.perf_counter()
-        product(states)
-        shortest = min(shortest, time.perf_counter() - start)
-    return shortest
 
 
 def beside(pairs: Sequence[tuple[Tensor, Tensor] | None], widths: Sequence[int]) -> tuple[Tensor, Tensor] | None:

@@ -1,6 +1,7 @@
 """The training recipe in a job's settings, and the order in which its samples are taken."""
 
 import json
+import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -42,6 +43,9 @@ class Recipe:
     entropy_among: str = ""
     lr_end: float = 1.0
     warmup: int = 0
+    correction: str = "none"
+    correction_cap: float = 2.0
+    mismatch_limit: float = math.inf
 
     @classmethod
     def of(cls, job: TrainJob) -> "Recipe":
@@ -70,7 +74,13 @@ class Recipe:
     def recomputes(self) -> bool:
         """Whether the parent's log-probabilities are needed and are not those that came with the samples."""
         objective = self.optimised
-        return (objective.penalty and self.kl > 0) or (objective.reference and self.temperature != self.heat)
+        tempered = objective.reference and self.temperature != self.heat
+        return self.corrects or tempered or (objective.penalty and self.kl > 0)
+
+    @property
+    def corrects(self) -> bool:
+        """Whether tokens are weighed by how differently sampler and trainer compute them."""
+        return self.correction != "none" and self.optimised.ratio
 
     def pace(self, step: int, steps: int) -> float:
         """The share of the learning rate at step ``step``, from 0, of ``steps``."""

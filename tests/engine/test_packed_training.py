@@ -1,0 +1,221 @@
+"""LoRA beside packed matrices is trained as peft trains it, and on what it is sampled with."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from peft import set_peft_model_state_dict
+
+from agent0.errors import OperationError
+from agent0.events.values import Trajectory
+from agent0.infra.engine.adapter import Adapter, lora_settings, pack, unpack
+from agent0.infra.engine.formats import quickest as choice
+from agent0.infra.engine.formats.chosen_logprobs import AT_ONCE, ChosenLogprobs
+from agent0.infra.engine.formats.packed_engine import PackedEngine
+from agent0.infra.engine.formats.products import FORMATS, Single
+from agent0.infra.engine.inference import load
+from agent0.infra.engine.requests import TurnRequest
+from agent0.infra.models.transformers import BASE
+from agent0.infra.training.batches import padded
+from agent0.infra.training.forward import forward_of
+from agent0.infra.training.launch.distributed import Team
+from agent0.infra.training.loop import Training
+from agent0.infra.training.mismatch import TOKENS, enough
+from agent0.infra.training.packed_lora import PackedBase, PackedLora
+from agent0.ports.models import Sampling
+from agent0.ports.training import Sample, TrainJob
+from agent0.training.objectives.policy_gradient import clipped_surrogate, correction
+from tests.adapters import ALPHA, RANK, adapter, tensors
+from tests.engine.asking import user
+from tests.engine.models import with_lora
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")  # peft 0.21's own
+RECIPE: dict[str, Any] = {"objective": "grpo", "rank": RANK, "alpha": ALPHA, "minibatch": 2, "replay_steps": 0}
+
+
+def path(*, start: int = 9, length: int = 30, logprob: float = -1.0) -> Trajectory:
+    mask = tuple(int(index > length // 2) for index in range(length))
+    return Trajectory(
+        token_ids=tuple((start + 7 * index) % 400 for index in range(length)),
+        mask=mask,
+        logprobs=tuple(logprob * own for own in mask),
+    )
+
+
+PATHS = [path(), path(start=40, length=18), path(start=3, length=50)]
+
+
+def lora(precision: str) -> PackedLora:
+    model = PackedLora(PackedBase(BASE, precision), Adapter(lora_settings(RANK, ALPHA), {}, {}))
+    model.take(tensors(BASE, size=0.02))
+    return model
+
+
+def test_chances_and_gradients_are_those_of_peft() -> None:
+    team, batch = Team("cpu", "fp32"), padded(PATHS, 0, "cpu")
+    model = lora("fp32")
+    base, _ = load(str(BASE), "cpu", "")
+    theirs = with_lora(base, RANK, ALPHA)
+    set_peft_model_state_dict(theirs, tensors(BASE, size=0.02))
+    outcomes = []
+    for trained in (model, theirs):
+        logprobs, _ = forward_of(trained, team.casting)(batch, 0.7)
+        (logprobs * batch.mask).square().sum().backward()
+        gradients = [p.grad for p in trained.parameters() if p.requires_grad]
+        outcomes.append((logprobs * batch.mask, sorted(float(g.norm()) for g in gradients if g is not None)))
+    (ours, lengths), (others, their_lengths) = outcomes
+    assert torch.allclose(ours, others, atol=1e-4)
+    assert lengths == pytest.approx(their_lengths, rel=1e-3, abs=1e-5)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "int8"])
+def test_a_gradient_through_packed_matrices_points_the_same_way(precision: str) -> None:
+    team, batch = Team("cpu", "fp32"), padded(PATHS, 0, "cpu")
+    gradients = []
+    for model in (lora("fp32"), lora(precision)):
+        logprobs, _ = forward_of(model, team.casting)(batch, 1.0)
+        (logprobs * batch.mask).sum().backward()
+        gradients.append(torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]))
+    assert float(torch.cosine_similarity(*gradients, dim=0)) > 0.95
+
+
+@given(st.integers(1, 2 * AT_ONCE + 3), st.sampled_from([0.5, 1.0, 2.0]), st.integers(0, 99))
+def test_chosen_tokens_have_the_gradient_of_a_softmax(count: int, heat: float, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    matrix = torch.randn(5, 11, generator=generator, dtype=torch.float64)
+    states = torch.randn(count, 5, generator=generator, dtype=torch.float64, requires_grad=True)
+    tokens = torch.randint(0, 11, (count,), generator=generator)
+    weights = torch.randn(count, generator=generator, dtype=torch.float64)
+    plain = torch.log_softmax(states @ matrix / heat, -1).gather(-1, tokens[:, None])[:, 0]
+    (expected,) = torch.autograd.grad((plain * weights).sum(), states)
+    chosen = ChosenLogprobs.apply(states, Single(matrix), tokens, heat)
+    (gradient,) = torch.autograd.grad((chosen * weights).sum(), states)
+    assert torch.allclose(chosen, plain)
+    assert torch.allclose(gradient, expected)
+
+
+def sampled(adapter_bytes: bytes = b"") -> list[Sample]:
+    """Turns that the engine in int8 wrote, as trajectories."""
+    engine = PackedEngine(str(BASE), precision="int8")
+    if adapter_bytes:
+        engine.load_adapter("parent", adapter_bytes)
+    requests = [TurnRequest((user(f"What is {n}+34?"),), Sampling(max_tokens=20, seed=n)) for n in range(4)]
+    samples = []
+    for index, turn in enumerate(engine.generate(requests, "parent" if adapter_bytes else "")):
+        before = len(turn.prompt)
+        path = Trajectory(
+            token_ids=(*turn.prompt, *turn.ids),
+            mask=(*[0] * before, *[1] * len(turn.ids)),
+            logprobs=(*[0.0] * before, *turn.logprobs),
+        )
+        samples.append(Sample(path, 1.0 if index % 2 else -1.0))
+    return samples
+
+
+@pytest.mark.parametrize("parent", [b"", adapter(BASE, size=0.02)], ids=["base", "adapter"])
+def test_what_is_trained_is_what_was_sampled(parent: bytes) -> None:
+    samples = sampled(parent)
+    job = TrainJob(tuple(samples), (), None, 3, RECIPE)
+    training = Training(str(BASE), precision="int8")
+    data, metrics = training.train(job, parent)
+    assert training.environment()["forward"] == "packed int8"
+    assert metrics["mismatch_mean"] < 0.02
+    assert metrics["mismatch_share"] == 0
+    assert metrics["mismatch_tokens"] == sum(sum(sample.trajectory.mask) for sample in samples)
+    assert training.train(job, parent)[0] == data, "the same job gives the same adapter"
+    engine = PackedEngine(str(BASE), precision="int8")
+    engine.load_adapter("trained", data)
+    assert unpack(data).weights.keys() == tensors(BASE).keys()
+
+
+def test_a_policy_gradient_on_what_another_wrote_is_refused() -> None:
+    samples = tuple(Sample(path(logprob=-20.0), 1.0) for _ in range(2))
+    job = TrainJob(samples, (), None, 0, {**RECIPE, "mismatch_limit": 0.3})
+    training = Training(str(BASE), precision="int8")
+    with pytest.raises(OperationError, match=r"policy gradient.*nats a token.*mismatch_limit is 0.3.*precision"):
+        training.train(job, b"")
+    _, metrics = training.train(replace(job, settings={**job.settings, "objective": "sft"}), b"")
+    assert metrics["mismatch_mean"] > 5
+    assert metrics["mismatch_share"] == 1.0
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("truncate", [0.5, 1.0, 2.0, 0.0]), ("mask", [0.5, 1.0, 0.0, 0.0])])
+def test_corrections_are_those_of_trl_and_verl(kind: str, expected: list[float]) -> None:
+    """TRL 0.24 ``vllm_importance_sampling_mode`` token_truncate and token_mask with a cap of 2; verl 0.6
+    ``rollout_is=token``: exp(old - sampled) of each own token, cut at the cap or 0 beyond it."""
+    sampled_at = torch.tensor([[-1.0, -2.0, -3.0, -1.0]])
+    trained_at = torch.tensor([[-1.0 - 0.6931472, -2.0, -3.0 + 1.5, -1.0]])
+    mask = torch.tensor([[1, 1, 1, 0]])
+    weights = correction(trained_at, sampled_at, mask, kind, 2.0)
+    assert (weights * mask)[0].tolist() == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_corrected_loss_is_weighed_token_by_token() -> None:
+    """-sum w_t min(r A, clip(r) A) as in TRL's ``_compute_loss``, r from the trainer's own log-probabilities."""
+    new, old = torch.tensor([[-1.0, -2.0]]), torch.tensor([[-1.1, -2.3]])
+    weights, mask, advantage = torch.tensor([[0.5, 2.0]]), torch.ones(1, 2), torch.tensor([1.5])
+    loss = clipped_surrogate(new, old, mask, advantage, weights, clip_low=0.2, clip_high=torch.tensor([0.2])).loss
+    ratio = (new - old).exp()
+    expected = -(weights * torch.minimum(ratio * 1.5, ratio.clamp(0.8, 1.2) * 1.5)).sum()
+    assert float(loss) == pytest.approx(float(expected))
+
+
+@pytest.mark.parametrize("kind", ["truncate", "mask"])
+def test_a_training_with_correction_differs_and_repeats(kind: str) -> None:
+    samples = tuple(
+        replace(sample, trajectory=_shifted(sample.trajectory, 0.5 * (index % 3 - 1)))
+        for index, sample in enumerate(sampled())
+    )
+    job, training = TrainJob(samples, (), None, 3, RECIPE), Training(str(BASE), precision="int8")
+    corrected = replace(job, settings={**RECIPE, "correction": kind, "correction_cap": 1.3})
+    plain = training.train(job, b"")[0]
+    weighed = training.train(corrected, b"")[0]
+    assert weighed != plain
+    assert training.train(corrected, b"")[0] == weighed
+
+
+def _shifted(trajectory: Trajectory, by: float) -> Trajectory:
+    shifted = tuple(x + by * own for x, own in zip(trajectory.logprobs, trajectory.mask, strict=True))
+    return trajectory.model_copy(update={"logprobs": shifted})
+
+
+def test_a_thousand_tokens_are_enough_to_measure_by() -> None:
+    samples = [Sample(path(length=400)) for _ in range(20)]
+    each = sum(samples[0].trajectory.mask)
+    assert len(enough(samples)) == -(-TOKENS // each)
+    assert enough(samples[:2]) == samples[:2]
+
+
+def test_a_parent_of_another_size_is_refused() -> None:
+    weights = tensors(BASE)
+    weights[next(iter(weights))] = torch.zeros(RANK, 3)
+    parent = pack(Adapter(lora_settings(RANK, ALPHA), weights, {}))
+    job = TrainJob(tuple(sampled()), (), None, 3, RECIPE)
+    with pytest.raises(OperationError, match="parent adapter does not fit"):
+        Training(str(BASE), precision="int8").train(job, parent)
+
+
+def test_the_quickest_format_is_measured_once_and_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    file = tmp_path / ".cache" / "agent0" / "formats.json"
+    for name in FORMATS:
+        seconds = dict.fromkeys(FORMATS, 2.0) | {name: 1.0}
+        monkeypatch.setattr(choice, "measured", lambda seconds=seconds: seconds)
+        file.unlink(missing_ok=True)
+        choice.quickest.cache_clear()
+        assert choice.quickest() == name
+        monkeypatch.setattr(choice, "measured", pytest.fail)
+        choice.quickest.cache_clear()
+        assert choice.quickest() == name, "from the file"
+        assert json.loads(file.read_text()).values()
+    for damaged in (b"{", b"[]", b'{"a": 1}'):
+        file.write_bytes(damaged)
+        monkeypatch.setattr(choice, "measured", lambda: {"fp32": 3.0, "bf16": 1.0, "int8": 2.0})
+        choice.quickest.cache_clear()
+        assert (choice.quickest(), choice.quickest(("fp32", "int8"))) == ("bf16", "int8")
+    choice.quickest.cache_clear()
