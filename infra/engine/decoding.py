@@ -7,12 +7,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from agent0.infra.engine.formats.prefixes import BLOCK, Block, Prefixes, joined
 from agent0.infra.engine.memory_need import READ, ROOM
 from agent0.infra.engine.qwen2_functional import Shape, Weights, gone_on, heads_of, hidden, normed, packed, turns
 from agent0.infra.engine.sampling import Batch, Row
 
-SHARED = 32
-"""Tokens that prompts must have in common for that to be read apart."""
 APART = 64
 """Tokens by which prompts may differ that are gone on from side by side, beyond twice the length of the shortest."""
 CROWDED = 0.85
@@ -60,6 +59,13 @@ class Cache:
         self._hidden, self.lengths = self._hidden[places], self.lengths[places]
         self.longest = int(self.lengths.max()) if len(places) else 0
 
+    def row(self, index: int) -> list[Tensor]:
+        """Keys and values [2 groups, tokens, width] a layer of the row at ``index``."""
+        rows, groups, length = len(self.lengths), self._shape.groups, int(self.lengths[index])
+        return [
+            tensor.view(2, rows, groups, *tensor.shape[2:])[:, index, :, :length].flatten(0, 1) for tensor in self._held
+        ]
+
     def join(self, other: "Cache") -> "Cache":
         """This, with the rows of ``other`` behind its own."""
         room = max(self._room, other._room)
@@ -85,12 +91,13 @@ class Cache:
 
 
 def write(
-    weights: Weights, rows: Sequence[Row], stops: Collection[int], slots: int = 0, *, shares: bool = False
+    weights: Weights, rows: Sequence[Row], stops: Collection[int], slots: int = 0, prefixes: Prefixes | None = None
 ) -> None:
     """Decode ``rows`` to their ends: one of ``stops``, or as many tokens as they have room for; at most ``slots`` at
-    once, where that is not 0. ``shares``: what all prompts begin with is read once, which rounds otherwise."""
+    once, where that is not 0. With ``prefixes`` nothing is read twice that was read or written before, which rounds
+    otherwise."""
     for part in alike(sorted(rows, key=lambda row: len(row.written.prompt))):
-        _write(weights, list(part), stops, slots or len(part), shares=shares)
+        _write(weights, list(part), stops, slots or len(part), prefixes)
 
 
 def alike(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
@@ -104,12 +111,15 @@ def alike(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
     yield rows[start:]
 
 
-def _write(weights: Weights, rows: list[Row], stops: Collection[int], slots: int, *, shares: bool) -> None:
+def _write(weights: Weights, rows: list[Row], stops: Collection[int], slots: int, prefixes: Prefixes | None) -> None:
     """Rows that end make room for those that wait."""
     device, waiting = str(weights.embed.device), rows[slots:]
-    batch, (cache, states) = Batch(rows[:slots], stops, device), read(weights, _prompts(rows[:slots]), shares=shares)
+    batch, (cache, states) = Batch(rows[:slots], stops, device), read(weights, _prompts(rows[:slots]), prefixes)
     while True:
+        before = batch.places
         chosen, alive = batch.take(weights.head(states))
+        if prefixes is not None:
+            _keep(prefixes, cache, before, alive)
         if not alive and not waiting:
             return
         if len(alive) < CROWDED * len(batch):
@@ -121,41 +131,78 @@ def _write(weights: Weights, rows: list[Row], stops: Collection[int], slots: int
             states = step(weights, chosen, cache)
         if waiting and len(alive) == len(batch) < slots:
             fresh, waiting = waiting[: slots - len(alive)], waiting[slots - len(alive) :]
-            others, ends = read(weights, _prompts(fresh), shares=shares)
+            others, ends = read(weights, _prompts(fresh), prefixes)
             batch = Batch([*batch.rows, *fresh], stops, device)
             cache, states = (cache.join(others), torch.cat([states, ends])) if alive else (others, ends)
+
+
+def _keep(prefixes: Prefixes, cache: Cache, rows: Sequence[Row | None], alive: Sequence[int]) -> None:
+    """Keep what was computed of the ``rows`` that ended, with all they wrote but the last token, which nobody read."""
+    for index in {index for index, row in enumerate(rows) if row is not None}.difference(alive):
+        if row := rows[index]:
+            prefixes.keep([*row.written.prompt, *row.written.ids[:-1]], cache.row(index))
 
 
 def _prompts(rows: Sequence[Row]) -> list[list[int]]:
     return [row.written.prompt for row in rows]
 
 
-def read(weights: Weights, prompts: Sequence[Sequence[int]], *, shares: bool = False) -> tuple[Cache, Tensor]:
-    """What is kept of ``prompts``, and what the head reads at their ends, [rows, hidden]; ``shares`` as for
+def read(weights: Weights, prompts: Sequence[Sequence[int]], prefixes: Prefixes | None = None) -> tuple[Cache, Tensor]:
+    """What is kept of ``prompts``, and what the head reads at their ends, [rows, hidden]; ``prefixes`` as for
     ``write``."""
-    places = {prompt: index for index, prompt in enumerate(dict.fromkeys(map(tuple, prompts)))}
-    unique, device = list(places), weights.embed.device
-    before = _common(unique) if shares else 0
-    prefix = _read(weights, [unique[0][:before]], before, ())[0] if before else []
-    rest, longest = [prompt[before:] for prompt in unique], max(map(len, unique)) - before
-    few = max(1, READ // longest)
-    parts = [_read(weights, rest[at : at + few], longest, prefix) for at in range(0, len(rest), few)]
+    unique = list(dict.fromkeys(map(tuple, prompts)))
+    device, longest = weights.embed.device, max(map(len, unique))
+    order, parts, ends = list[tuple[int, ...]](), [], []
+    for prefix, texts in _behind_prefixes(weights, unique, prefixes):
+        before = prefix[0].shape[2] if prefix else 0
+        few = max(1, READ // (max(map(len, texts)) - before))
+        for at in range(0, len(texts), few):
+            some = texts[at : at + few]
+            layers, last = _read(weights, [text[before:] for text in some], longest - before, prefix)
+            parts.append([_after(prefix[number : number + 1], layer) for number, layer in enumerate(layers)])
+            order += some
+            ends.append(last)
+    places = {text: index for index, text in enumerate(order)}
     which = torch.tensor([places[tuple(prompt)] for prompt in prompts], device=device)
-    kept = [torch.cat(layer)[which] for layer in zip(*(kept for kept, _ in parts), strict=True)]
-    if prefix:
-        kept = [
-            torch.cat([p.expand(len(which), -1, -1, -1), tensor], 2) for p, tensor in zip(prefix, kept, strict=True)
-        ]
+    kept = [torch.cat(layer) for layer in zip(*parts, strict=True)]
+    if prefixes is not None:
+        for text, index in places.items():
+            prefixes.keep(text, [layer[index, :, : len(text)] for layer in kept])
     lengths = torch.tensor([len(prompt) for prompt in prompts], device=device)
-    return Cache(weights.shape, kept, lengths), torch.cat([ends for _, ends in parts])[which]
+    return Cache(weights.shape, [layer[which] for layer in kept], lengths), torch.cat(ends)[which]
+
+
+def _after(prefix: Sequence[Tensor], layer: Tensor) -> Tensor:
+    """[rows, 2 groups, T, width] with a ``prefix`` [1, 2 groups, T, width] before it, where there is one."""
+    return torch.cat([*(tensor.expand(len(layer), -1, -1, -1) for tensor in prefix), layer], 2)
+
+
+def _behind_prefixes(
+    weights: Weights, texts: Sequence[tuple[int, ...]], prefixes: Prefixes | None
+) -> Iterator[tuple[list[Tensor], list[tuple[int, ...]]]]:
+    """(what is kept of a beginning, the ``texts`` with it). What all begin with is read first, and kept."""
+    if prefixes is None:
+        yield [], list(texts)
+        return
+    if shared := _common(texts):
+        beginning = texts[0][:shared]
+        known = joined(prefixes.longest(beginning))
+        before = known[0].shape[2] if known else 0
+        layers, _ = _read(weights, [beginning[before:]], shared - before, known)
+        prefixes.keep(beginning, [_after(known[n : n + 1], layer)[0] for n, layer in enumerate(layers)])
+    groups: dict[tuple[Block, ...], list[tuple[int, ...]]] = {}
+    for text in texts:
+        groups.setdefault(prefixes.longest(text), []).append(text)
+    for chain, members in groups.items():
+        yield joined(chain), members
 
 
 def _common(prompts: Sequence[tuple[int, ...]]) -> int:
-    """How many tokens all ``prompts`` begin with, so that each has another one behind; 0 where that is not worth it."""
+    """How many tokens in whole blocks all ``prompts`` begin with, so that each has another one behind."""
     first, last = min(prompts), max(prompts)
     differs = next((at for at, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first))
     length = min(differs, min(map(len, prompts)) - 1)
-    return length if length >= SHARED and len(prompts) > 1 else 0
+    return length // BLOCK * BLOCK if len(prompts) > 1 else 0
 
 
 def _read(

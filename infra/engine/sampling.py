@@ -68,6 +68,11 @@ class Batch:
         """Those that are still written."""
         return [row for row in self._rows if row is not None]
 
+    @property
+    def places(self) -> list[Row | None]:
+        """All, None where one has ended."""
+        return list(self._rows)
+
     def take(self, logits: Tensor) -> tuple[Tensor, list[int]]:
         """(next tokens [rows], places of the rows that go on), from ``logits`` [rows, vocabulary]."""
         logs = self._logs(self._biased(logits.float()))

@@ -1,6 +1,8 @@
 """A model with packed matrices writes what it writes in single precision, but for rounding, whoever is beside it."""
 
 import json
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +13,15 @@ from hypothesis import strategies as st
 from torch.nn.functional import pad
 
 from agent0.errors import ConfigError, OperationError
+from agent0.events.values import Turn
 from agent0.infra.engine import decoding, sampling
 from agent0.infra.engine.adapter import Adapter, lora_settings, pack
 from agent0.infra.engine.formats.packed_engine import PackedEngine
+from agent0.infra.engine.formats.prefixes import BLOCK, Prefixes, joined
 from agent0.infra.engine.inference import Engine
 from agent0.infra.engine.memory_need import packed, trained_precision
 from agent0.infra.engine.requests import TurnRequest, Written
+from agent0.infra.engine.sampling import Row
 from agent0.infra.models.transformers import BASE, ENGINE, PACKED, Transformers
 from agent0.ports.models import Sampling
 from tests.adapters import adapter, tensors
@@ -118,20 +123,63 @@ def test_what_prompts_begin_with_is_read_once_and_seen_by_all(lengths: tuple[int
     prompts.append(list(prompts[0]))
     with torch.inference_mode():
         apart, ends = decoding.read(engine._base, prompts)
-        shared, others = decoding.read(engine._base, prompts, shares=True)
+        shared, others = decoding.read(engine._base, prompts, Prefixes())
         assert torch.allclose(ends, others, atol=1e-5)
         places = torch.arange(len(prompts)) + 5
         steps = [decoding.step(engine._base, places, cache) for cache in (apart, shared)]
     assert torch.allclose(*steps, atol=1e-5)
 
 
-def test_a_beginning_is_shared_only_where_it_is_worth_it() -> None:
-    long, short = list(range(decoding.SHARED)), list(range(decoding.SHARED - 1))
-    assert decoding._common([(*long, 1), (*long, 2, 3)]) == decoding.SHARED
-    assert decoding._common([(*long, 1), (*long, 1, 3)]) == decoding.SHARED, "each has a token to read"
+def test_a_beginning_is_shared_in_whole_blocks() -> None:
+    long, short = list(range(BLOCK)), list(range(BLOCK - 1))
+    assert decoding._common([(*long, 1), (*long, 2, 3)]) == BLOCK
+    assert decoding._common([(*long, 1), (*long, 1, 3)]) == BLOCK, "each has a token to read"
     assert decoding._common([(*short, 900), (*short, 901)]) == 0
     assert decoding._common([(*long, 1)]) == 0
     assert decoding._common([tuple(long), (*long, 5)]) == 0
+
+
+@pytest.mark.parametrize("budget", [1 << 30, 1 << 18, 0])
+def test_later_turns_go_on_from_what_was_read_and_written(budget: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is kept, each turn is what an engine that keeps nothing writes; with room, only what is new is read."""
+    plain, engine = (PackedEngine(str(BASE), precision="fp32") for _ in range(2))
+    engine._prefixes = Prefixes(budget)
+    monkeypatch.setattr(plain, "_decode", partial(_forgetting, plain))
+    for each in (plain, engine):
+        each.load_adapter(TRAINED, adapter(BASE))
+    conversations = [(user(f"{text} " + "Explain each step that you take. " * 4),) for text in TEXTS]
+    for turn in range(3):
+        for name in ("", TRAINED):
+            asked = [TurnRequest(turns, Sampling(max_tokens=24, seed=turn)) for turns in conversations]
+            answers = engine.generate(asked, name)
+            same(answers, plain.generate(asked, name))
+        conversations = [
+            (*turns, Turn(role="assistant", content=answer.text), user("And then?"))
+            for turns, answer in zip(conversations, answers, strict=True)
+        ]
+    assert engine._prefixes._size <= budget
+    if budget == 1 << 30:
+        chains = [engine._prefixes.longest(answer.prompt) for answer in answers]
+        assert all(len(answer.prompt) - BLOCK * len(c) <= BLOCK for answer, c in zip(answers, chains, strict=True))
+
+
+def _forgetting(engine: PackedEngine, rows: Sequence[Row], name: str) -> None:
+    decoding.write(engine._under(name), rows, engine._chat.stops, engine.slots)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["", "a"]), st.lists(st.integers(0, 1), max_size=5)), max_size=12))
+def test_kept_blocks_are_those_of_the_text_and_the_adapter(texts: list[tuple[str, list[int]]]) -> None:
+    """Of every text that was kept the whole blocks are there, with its own numbers, until the budget is spent."""
+    prefixes = Prefixes(40 * BLOCK * 4)
+    for number, (prefixes.adapter, blocks) in enumerate(texts):
+        ids = [token for token in blocks for _ in range(BLOCK)]
+        layer = torch.tensor(ids, dtype=torch.float32).view(1, -1, 1) + (100.0 if prefixes.adapter else 0.0)
+        prefixes.keep(ids, [layer])
+        chain = prefixes.longest([*ids, 7])
+        assert len(chain) == len(blocks), number
+        for block, (tokens,) in zip(joined(chain), [layer] if chain else [], strict=True):
+            assert torch.equal(block[0, 0], tokens[: len(blocks) * BLOCK])
+        assert prefixes._size <= 40 * BLOCK * 4
 
 
 def test_what_is_no_pair_is_refused() -> None:

@@ -16,6 +16,7 @@ from agent0.infra.engine.adapter import Adapter, unpack
 from agent0.infra.engine.chat_template import Chat, tokenizer_of
 from agent0.infra.engine.decoding import write
 from agent0.infra.engine.formats.folder_weights import FolderWeights, embedding_of, largest_context, shape_in
+from agent0.infra.engine.formats.prefixes import Prefixes
 from agent0.infra.engine.formats.products import FORMATS
 from agent0.infra.engine.formats.quickest import quickest
 from agent0.infra.engine.inference import ADAPTERS_KEPT, Engine
@@ -49,6 +50,7 @@ class PackedEngine(Engine):
             weights = weights_of(shape, self._parameters, {}, FORMATS[self.format])
             self._base = replace(weights, embed=embedding_of(self._parameters))
         self._adapted: OrderedDict[str, Weights] = OrderedDict()
+        self._prefixes = Prefixes()
 
     def ready(self) -> dict[str, Any]:
         """Process id, parameters, and the format that was chosen."""
@@ -85,7 +87,8 @@ class PackedEngine(Engine):
         return lambda ids, attention, last: logprobs(weights, ids, attention, attention)[:, -last:]
 
     def _decode(self, rows: Sequence[Row], adapter: str) -> None:
-        write(self._under(adapter), rows, self._chat.stops, self.slots, shares=True)
+        self._prefixes.adapter = adapter
+        write(self._under(adapter), rows, self._chat.stops, self.slots, self._prefixes)
 
 
 def pairs_of(adapter: Adapter, parameters: Mapping[str, Tensor]) -> Pairs:
