@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from agent0.infra.engine.formats.prefixes import BLOCK, Block, Prefixes, joined
+from agent0.infra.engine.formats.prefixes import BLOCK, KeptBlock, Prefixes, joined
 from agent0.infra.engine.memory_need import READ, ROOM
 from agent0.infra.engine.qwen2_functional import Shape, Weights, gone_on, heads_of, hidden, normed, packed, turns
 from agent0.infra.engine.sampling import Batch, Row
@@ -190,7 +190,7 @@ def _behind_prefixes(
         before = known[0].shape[2] if known else 0
         layers, _ = _read(weights, [beginning[before:]], shared - before, known)
         prefixes.keep(beginning, [_after(known[n : n + 1], layer)[0] for n, layer in enumerate(layers)])
-    groups: dict[tuple[Block, ...], list[tuple[int, ...]]] = {}
+    groups: dict[tuple[KeptBlock, ...], list[tuple[int, ...]]] = {}
     for text in texts:
         groups.setdefault(prefixes.longest(text), []).append(text)
     for chain, members in groups.items():

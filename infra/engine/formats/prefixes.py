@@ -18,7 +18,7 @@ BUDGET = 1 << 29
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class KeptBlock:
     """Keys and values [layers, 2 groups, BLOCK, width] of tokens; ``number`` stands for them and all before them."""
 
     number: int
@@ -32,11 +32,11 @@ class Prefixes:
     def __init__(self, budget: int = BUDGET) -> None:
         self.adapter = ""
         self._budget, self._size, self._count = budget, 0, 0
-        self._blocks: OrderedDict[tuple[int | str, tuple[int, ...]], Block] = OrderedDict()
+        self._blocks: OrderedDict[tuple[int | str, tuple[int, ...]], KeptBlock] = OrderedDict()
 
-    def longest(self, ids: Sequence[int]) -> tuple[Block, ...]:
+    def longest(self, ids: Sequence[int]) -> tuple[KeptBlock, ...]:
         """The blocks that ``ids`` begins with; at least its last token is beyond them."""
-        chain: list[Block] = []
+        chain: list[KeptBlock] = []
         keys = []
         for at in range(0, (len(ids) - 1) // BLOCK * BLOCK, BLOCK):
             keys.append((chain[-1].number if chain else self.adapter, tuple(ids[at : at + BLOCK])))
@@ -62,13 +62,13 @@ class Prefixes:
 
     def _add(self, key: tuple[int | str, tuple[int, ...]], tensor: Tensor) -> None:
         self._count += 1
-        self._blocks[key] = Block(self._count, tensor)
+        self._blocks[key] = KeptBlock(self._count, tensor)
         self._size += tensor.nbytes
         while self._size > self._budget:
             _, block = self._blocks.popitem(last=False)
             self._size -= block.tensor.nbytes
 
 
-def joined(chain: Sequence[Block]) -> list[Tensor]:
+def joined(chain: Sequence[KeptBlock]) -> list[Tensor]:
     """Keys and values [1, 2 groups, tokens, width] of each layer of the blocks in ``chain``; nothing of none."""
     return list(torch.cat([block.tensor for block in chain], 2)[:, None]) if chain else []
