@@ -30,6 +30,10 @@ NEVER = InDigest(lambda value: _ABSENT)
 """Left out."""
 
 
+NOT_EMPTY = InDigest(lambda value: value or _ABSENT)
+"""Left out where it is empty, as in digests from before there was such a field."""
+
+
 def always(content: Any) -> InDigest:
     """Declare that a field enters every digest as ``content``, whatever it holds."""
     return InDigest(lambda value: content)

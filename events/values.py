@@ -1,11 +1,12 @@
 """The values inside events, which ports take and return too."""
 
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from agent0.events.base import Value
+from agent0.events.digest import NOT_EMPTY
 
 Role = Literal["teacher", "student"]
 Split = Literal["train", "validation", "test"]
@@ -21,11 +22,27 @@ class Artifact(Value):
     media: str = "application/octet-stream"
 
 
+QUESTIONS = "questions"
+"""The family of tasks that are rows of a file. None is registered: there is nothing to draw or to solve."""
+
+
+class SourceRow(Value):
+    """The row of a file of questions that a task is, with what decides about answers to it: the published ``answer``,
+    or where a program is asked for ``tests`` of its function ``entry``, which ``answer`` passes."""
+
+    id: str
+    epoch: int = 0
+    """How often all rows were asked before; 0 of a held-out one."""
+    answer: str
+    tests: str = ""
+    entry: str = ""
+
+
 class Task(Value):
     """A question with what is needed to verify it. ``canonical`` is its identity: two tasks with one are the same.
 
     A ``long`` task has ``subgoals``, in order, the last of which is the task's own answer. They say what is asked at
-    each step; what is right is nowhere in the task.
+    each step; what is right is nowhere in the task, unless it is a ``row`` of a file.
     """
 
     question: str
@@ -40,6 +57,8 @@ class Task(Value):
     subgoals: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     """A teacher's checking programs for the subgoals (open long tasks only): one each, or none at all."""
+    row: Annotated[SourceRow | None, NOT_EMPTY] = None
+    """Where it comes from a file of questions."""
 
 
 class ToolCall(Value):

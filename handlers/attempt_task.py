@@ -14,6 +14,7 @@ from agent0.rollout.student import begin, step, student_prompt
 from agent0.run.lifecycle import RunState
 from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool
+from agent0.verification.verifiers.rows import program_of
 
 
 @on(AttemptRequested, in_flight=128, long=True)
@@ -34,4 +35,6 @@ async def attempt_task(
     attempt = await step(begin(event.proposal, prompt, run.config.student, ports.tools), ports)
     while attempt.end is None and not long:
         attempt = await step(attempt, ports)
+    if program := program_of(event.proposal, [turn.text for turn in attempt.written]):
+        attempt = attempt.but(answer=program, end="answered" if attempt.end == "no_answer" else attempt.end)
     return await to_events(event, attempt, artifacts)

@@ -9,7 +9,7 @@ from agent0.events.tasks import GainRequested, ProbeSelected, SubsetMeasured
 from agent0.handlers import on
 from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
-from agent0.ports.storage import Artifacts, History
+from agent0.ports.storage import Artifacts, History, QuestionFile
 from agent0.ports.training import Trainers
 from agent0.ports.web import Web
 from agent0.run.lifecycle import RunState
@@ -31,13 +31,14 @@ async def measure_gain(
     artifacts: Artifacts,
     web: Web,
     tools: Mapping[str, Tool],
+    question_file: QuestionFile,
 ) -> list[Event]:
     """Draw the probe of a measurement that was requested, then measure one subset after the other: which is next is a
     matter of the state as of the event, so that a result that is in the log is not measured again."""
     gain = run.gain
     if gain is None or gain.complete or event.measurement != gain.request.measurement:
         return []  # given up, or done
-    ports = RolloutPorts(models, sandbox, verifier_sandbox, tool_cache, web, tools)
+    ports = RolloutPorts(models, sandbox, verifier_sandbox, tool_cache, web, tools, question_file)
     if gain.probe is None:
         return [await draw_probe(gain.request, run, history, artifacts, ports)]
     await make_room(run.config, models)

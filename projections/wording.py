@@ -33,7 +33,11 @@ def _answered(answers: Sequence[str | None]) -> str:
 
 
 def _proposed(x: Any) -> str:
-    return f"{x.teacher} proposed: {x.proposal.question}" if x.proposal else f"{x.teacher} failed: {x.problem} {x.text}"
+    if x.proposal is None:
+        return f"{x.teacher} failed: {x.problem} {x.text}"
+    row = x.proposal.row
+    who = f"row {row.id}, epoch {row.epoch}" if row else f"{x.teacher} proposed"
+    return f"{who}: {x.proposal.question}"
 
 
 def _rewarded(x: Any) -> str:

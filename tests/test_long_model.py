@@ -19,6 +19,7 @@ from agent0.infra.engine.chat_template import Chat
 from agent0.infra.engine.inference import Engine
 from agent0.infra.engine.requests import TurnRequest
 from agent0.infra.models.transformers import packaged
+from agent0.infra.storage.datasets import LocalQuestions
 from agent0.infra.tiny.build import _encoded
 from agent0.infra.tiny.examples import NOT_TAUGHT, Phase, training_examples
 from agent0.infra.tiny.long_examples import LONG, LONG_TOOLS, long_example
@@ -160,7 +161,7 @@ def test_held_out_tasks_may_be_long_ones() -> None:
     request = EvaluationRequested(
         evaluation="e", checkpoint="base", adapter=None, iteration=-1, split="test", n=30, seed=3, state_sha=""
     )
-    tasks: tuple[Task, ...] = suite(request, run)
+    tasks: tuple[Task, ...] = suite(request, run, LocalQuestions())
     assert len(tasks) == 30 and {task.family for task in tasks} == set(LONG)
     assert all(task.kind == "long" and task.level == 1 and split_of(task.canonical) == "test" for task in tasks)
     started = started_of(load("long-tiny", {}, {}), "x").event

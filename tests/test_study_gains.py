@@ -17,6 +17,7 @@ from agent0.events.checkpoints import EvaluationRequested
 from agent0.events.tasks import ResultVerified
 from agent0.events.values import Artifact, Conversation, Task, Turn, Vote
 from agent0.experiments.verdict_diff import recorded_opinion
+from agent0.infra.storage.datasets import LocalQuestions
 from agent0.rollout.claim_check import INLINE
 from agent0.rollout.student import Conditions, solve
 from agent0.rollout.workspace_store import Scratch
@@ -87,11 +88,11 @@ async def test_an_item_is_attempted_greedily_under_the_runs_settings() -> None:
         {"curriculum": {"families": ["arithmetic"], "domains": ["math"]}, "student": {"max_tokens": 99}}
     )
     run = RunState("run-7", 1, config, "")
-    first, second = suite(REQUEST, config)
+    first, second = suite(REQUEST, config, LocalQuestions())
     right = families()["arithmetic"].solve(first.params)
     model = Playback([f"\\boxed{{{right}}}"])
     sandbox = TrustingSandbox()
-    ports = RolloutPorts(Opened(model), sandbox, sandbox, ToolCache(), None, tools())  # type: ignore[arg-type]
+    ports = RolloutPorts(Opened(model), sandbox, sandbox, ToolCache(), None, tools(), LocalQuestions())  # type: ignore[arg-type]
     plain = REQUEST.model_copy(update={"forced_tool": False})
     item = await attempt_item(plain, 0, run, ports)
     assert item == ScoredItem(
@@ -144,7 +145,7 @@ async def test_an_attempt_at_an_item_has_the_runs_ports_and_rules(monkeypatch: p
 
     monkeypatch.setattr(item_rollout, "solve", solved)
     monkeypatch.setattr(item_rollout, "verifier_for", lambda task: Judge())
-    ports = RolloutPorts(Opened(model), student, verifier, cache, None, tools())  # type: ignore[arg-type]
+    ports = RolloutPorts(Opened(model), student, verifier, cache, None, tools(), LocalQuestions())  # type: ignore[arg-type]
     item = await attempt_item(REQUEST.model_copy(update={"forced_tool": False}), 1, run, ports)
     (name, given), (task, answers, where, context) = seen
     assert isinstance(given.artifacts, Scratch) and item.correct is None
@@ -154,4 +155,4 @@ async def test_an_attempt_at_an_item_has_the_runs_ports_and_rules(monkeypatch: p
         "tools": ports.tools, "start": None, "joint": False, "task": "", "attempt": "",
     }  # fmt: skip
     assert name.endswith("/math/student") and (answers, where) == (["1"], verifier)
-    assert task == suite(REQUEST, config)[1] and context.rules == config.verification
+    assert task == suite(REQUEST, config, LocalQuestions())[1] and context.rules == config.verification

@@ -17,7 +17,7 @@ from agent0.events.values import ToolState
 from agent0.infra.embeddings.benchmark_index import BenchmarkRows
 from agent0.infra.embeddings.embedders import Ngram
 from agent0.infra.models.scripted import Scripted, ScriptedTrainer
-from agent0.infra.storage.datasets import BenchmarkFolder
+from agent0.infra.storage.datasets import BenchmarkFolder, LocalQuestions
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.rollout.parsing import parse_turn
@@ -152,6 +152,7 @@ def ports() -> dict[str, Any]:
         "trainers": Opened(ScriptedTrainer(artifacts)),
         "embedders": Opened(Ngram()),
         "benchmark_files": BenchmarkFolder(None),
+        "question_file": LocalQuestions(),
         "contamination": BenchmarkRows(None, None),
     }
 

@@ -14,6 +14,7 @@ from agent0.events.values import Artifact, Task
 from agent0.grading import Grade
 from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
+from agent0.ports.storage import QuestionFile
 from agent0.ports.web import Web
 from agent0.rollout.attempt import AttemptResult
 from agent0.rollout.student import Conditions, solve, student_prompt
@@ -26,8 +27,9 @@ from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool
 from agent0.tools.snapshots import save
 from agent0.verification.panel import VerificationContext
-from agent0.verification.programs.source import holds_program
+from agent0.verification.programs.source import written_program
 from agent0.verification.verifiers import Verdict, verifier_for
+from agent0.verification.verifiers.rows import program_of
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class RolloutPorts:
     tool_cache: ToolCache
     web: Web
     tools: Mapping[str, Tool]
+    question_file: QuestionFile
 
 
 @dataclass(frozen=True)
@@ -63,14 +66,15 @@ async def solve_item(request: EvaluationRequested, number: int, run: RunState, p
         DependencyError: model or sandbox is unavailable.
         TransientError: the sandbox failed through no fault of the code.
     """
-    task = suite(request, run.config)[number]
+    task = suite(request, run.config, ports.question_file)[number]
     conditions = _conditions(
         request.adapter, number, run, ports, opening(run.config.student.form) if request.forced_tool else ""
     )
     verify = _Verify(ports.verifier_sandbox, VerificationContext(rules=run.config.verification))
     attempt = _item_attempt(task, *await _solved(task, replace(conditions, temperature=0.0), verify))
     checked = run.config.evaluation.checked
-    if not checked or families(long=None)[task.family].check is None:
+    family = families(long=None).get(task.family)
+    if not checked or family is None or family.check is None:
         return attempt
     seeds = [derive_seed("checked", request.seed, request.split, number, k) for k in range(checked)]
     within, tried = await _within(task, conditions, seeds, verify)
@@ -97,11 +101,15 @@ def judged_reply(item: BenchmarkItem, solved: AttemptResult) -> str:
     """Return what a benchmark's judge reads: the last turn that the student wrote, empty where there is none. Where a
     program is asked for, the last turn that holds it, since a block of code may be a call and the turn after it speak
     of it only; where none holds all of it, all turns."""
-    written = [turn.content for turn in solved.transcript if turn.role == "assistant"][-max(solved.turns, 1) :]
+    written = _written(solved)
     if item.problem is None:
         return "".join(written[-1:])
-    entry = item.problem.entry
-    return next((text for text in reversed(written) if holds_program(text, entry)), "\n\n".join(written))
+    return written_program(written, item.problem.entry) or "\n\n".join(written)
+
+
+def _written(solved: AttemptResult) -> list[str]:
+    """The turns that the student wrote."""
+    return [turn.content for turn in solved.transcript if turn.role == "assistant"][-max(solved.turns, 1) :]
 
 
 async def attempt_all(
@@ -121,7 +129,7 @@ async def attempt_all(
             finished_items[number] = await attempt_item(request, number, run, ports)
             report(number, finished_items[number])
 
-    numbers = range(len(suite(request, run.config)))
+    numbers = range(len(suite(request, run.config, ports.question_file)))
     await asyncio.gather(*(attempt(number) for number in numbers if number not in finished))
     return [finished_items[number] for number in numbers]
 
@@ -178,6 +186,8 @@ async def _solved(task: Task, conditions: Conditions, verify: _Verify) -> tuple[
     """An attempt and its verdict."""
     prompt = student_prompt(conditions.config, task.domain, long=task.kind == "long")
     solved = await solve(task, prompt, conditions)
+    if program := program_of(task, _written(solved)):
+        solved = replace(solved, answer=program, end="answered" if solved.end == "no_answer" else solved.end)
     return solved, await verify.verdict(task, solved.answer)
 
 

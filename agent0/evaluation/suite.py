@@ -7,9 +7,10 @@ from functools import lru_cache
 
 from agent0.errors import ConfigError
 from agent0.evaluation.benchmarks import Benchmark, Item, chosen, drawn, make_items, read_items
+from agent0.evaluation.benchmarks.rows.question_file import heldout_rows, heldout_share
 from agent0.events.checkpoints import EvaluationRequested
 from agent0.events.values import Split, Task
-from agent0.ports.storage import BenchmarkFiles, Dataset
+from agent0.ports.storage import BenchmarkFiles, Dataset, QuestionFile
 from agent0.settings import EvaluationConfig, RunConfig
 from agent0.state.run_state import suite_key
 from agent0.tasks.splits import heldout
@@ -28,16 +29,20 @@ class BenchmarkSuite:
     source: str
 
 
-def suite(request: EvaluationRequested, config: RunConfig) -> tuple[Task, ...]:
-    """Draw the ``request.n`` held-out tasks that ``request`` asks for, of the families of ``config``.
+def suite(request: EvaluationRequested, config: RunConfig, file: QuestionFile) -> tuple[Task, ...]:
+    """Draw the ``request.n`` held-out tasks that ``request`` asks for: rows of the run's file in their share, then
+    tasks of the families of ``config``.
 
     Raises:
         ValueError: there are not so many.
+        DependencyError: the file is not there, or another one.
     """
-    plan, levels = config.curriculum, config.evaluation.levels
-    assert request.split != "benchmark"  # noqa: S101 - the callers' other suite
-    long = config.evaluation.long
-    return _heldout(request.split, request.n, request.seed, plan.domains, plan.families, levels, long)
+    plan, levels, split = config.curriculum, config.evaluation.levels, request.split
+    assert split != "benchmark"  # noqa: S101 - the callers' other suite
+    long, share = config.evaluation.long, heldout_share(config, request.n)
+    rows = heldout_rows(file, config.questions, split, share, request.seed)
+    others = request.n - len(rows)
+    return rows + (_heldout(split, others, request.seed, plan.domains, plan.families, levels, long) if others else ())
 
 
 @lru_cache(maxsize=16)  # every item asks for it

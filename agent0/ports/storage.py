@@ -1,4 +1,4 @@
-"""Roles of storage: artifacts, a run's history, benchmark rows."""
+"""Roles of storage: artifacts, a run's history, benchmark rows, questions."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from agent0.events.base import Recorded
 from agent0.events.benchmarks import BenchmarksIndexed
 from agent0.events.values import Artifact, Task
 from agent0.ports.models import Embedder
-from agent0.settings import CurriculumConfig
+from agent0.settings import CurriculumConfig, QuestionsConfig
 
 FILE_MARK = "\x1c"
 """Begins a file, in a text that holds several; its name follows, up to the end of the line. No JSON has this sign."""
@@ -32,6 +32,19 @@ class BenchmarkFiles(Protocol):
         Raises:
             RequirementsError: no folder is named.
             NotFoundError: none is there. ConfigError: it cannot be read.
+        """
+        ...
+
+
+class QuestionFile(Protocol):
+    """Reads the file of questions that a run's tasks are from."""
+
+    def read(self, plan: QuestionsConfig) -> Dataset:
+        """Read the file of ``plan``.
+
+        Raises:
+            DependencyError: it is not there, or has another digest than ``plan`` where that names one.
+            ConfigError: it cannot be read. RequirementsError: it is Parquet, whose reader is not installed.
         """
         ...
 

@@ -30,7 +30,18 @@ def redone(state: RunState, config: RunConfig, *, another_base: bool = False) ->
 
 
 def _shape(config: RunConfig) -> tuple[object, ...]:
-    return config.seed, config.tasks, config.attempts, config.curriculum
+    return config.seed, config.tasks, config.attempts, config.curriculum, config.questions
+
+
+def _same_order(before: RunConfig, after: RunConfig) -> bool:
+    """Whether rows of a file go on where they were; those of another file, or in another order, begin anew."""
+    return (before.seed, before.questions.sha256) == (after.seed, after.questions.sha256)
+
+
+def _held_out_rows(config: RunConfig) -> tuple[object, ...]:
+    """What decides which rows are scored: scores on others are compared with none."""
+    plan = config.questions
+    return (plan.sha256, plan.share) if plan.file else ()
 
 
 def adopt(parent: RunState, recorded: Recorded) -> RunState:
@@ -57,9 +68,13 @@ def adopt(parent: RunState, recorded: Recorded) -> RunState:
         untrained=0,
         just_settled="",
         tasks=left,
+        rows_before=parent.rows_before if _same_order(parent.config, config) else 0,
         task_count=parent.task_count - len(again),
         attempt_count=parent.attempt_count - sum(len(task.attempts) for task in again),
     )
+    if _held_out_rows(parent.config) != _held_out_rows(config):
+        promoted = tuple(replace(checkpoint, score=None) for checkpoint in state.promoted)
+        state = replace(state, promoted=promoted)
     if event.another_base:
         return _begun_anew(state)
     return replace(state, pending=_pending(state)) if state.phase != "judging" else _examined_again(state)
@@ -68,11 +83,12 @@ def adopt(parent: RunState, recorded: Recorded) -> RunState:
 def _begun_anew(state: RunState) -> RunState:
     """The new base is scored first. What the model before it did teaches neither the curriculum nor anyone in training,
     and an iteration whose tasks were under way, or waited for their gain, begins again."""
-    iteration = state.iteration - (state.phase in ("tasks", "measuring"))
+    again = state.phase in ("tasks", "measuring")
     state = replace(
         state,
         phase="baseline",
-        iteration=iteration,
+        rows_before=state.rows_before if again else state.rows_asked,
+        iteration=(iteration := state.iteration - again),
         starts=(state.seq,) * (iteration + 1),
         tasks={},
         arms={},

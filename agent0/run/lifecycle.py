@@ -149,7 +149,14 @@ def _next(state: RunState) -> RunState:
     state = changed(state, candidate=None, teacher=state.promoted_teacher, refused_teacher="")
     if state.iteration + 1 == state.config.iterations:
         return _enter(state, "final")
-    following = changed(state, iteration=state.iteration + 1, tasks={}, gain=None, starts=(*state.starts, state.seq))
+    following = changed(
+        state,
+        iteration=state.iteration + 1,
+        tasks={},
+        gain=None,
+        starts=(*state.starts, state.seq),
+        rows_before=state.rows_asked,
+    )
     return _enter(following, "tasks")
 
 

@@ -28,7 +28,9 @@ def pending_ids(state: RunState) -> list[str]:
 def trained_roles(state: RunState) -> list[Role]:
     """Roles that the schedule, and each role's own ``every``, train in the state's iteration."""
     plan = state.config.training
-    roles: dict[Role, RecipeConfig] = {"student": plan.student, "teacher": plan.teacher}
+    roles: dict[Role, RecipeConfig] = {"student": plan.student}
+    if state.config.has_teacher:
+        roles["teacher"] = plan.teacher
     turns = {"joint": ("student", "teacher"), "alternate": ("student" if state.iteration % 2 else "teacher",)}
     allowed = turns.get(plan.schedule, (plan.schedule,))
     due = {role for role, recipe in roles.items() if (state.iteration + 1) % recipe.every == 0}

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import Field, PrivateAttr
 
 from agent0.settings.base import LARGEST, Frozen
-from agent0.settings.curriculum import CurriculumConfig
+from agent0.settings.curriculum import CurriculumConfig, QuestionsConfig
 from agent0.settings.evaluation import Action, EnergyConfig, EvaluationConfig, GuardConfig, VerificationConfig
 from agent0.settings.process import (
     ApiSettings,
@@ -67,6 +67,7 @@ __all__ = [
     "NatsSettings",
     "PolicyConfig",
     "PriceSettings",
+    "QuestionsConfig",
     "RecipeConfig",
     "RetrySettings",
     "RewardConfig",
@@ -109,6 +110,7 @@ class RunConfig(Frozen):
     student: StudentConfig = StudentConfig()
     policy: PolicyConfig = PolicyConfig()
     curriculum: CurriculumConfig = CurriculumConfig()
+    questions: QuestionsConfig = QuestionsConfig()
     rewards: RewardConfig = RewardConfig()
     training: TrainingConfig = TrainingConfig()
     verification: VerificationConfig = VerificationConfig()
@@ -119,6 +121,11 @@ class RunConfig(Frozen):
         default_factory=dict,
         description="file name without .py -> sha256 of each file of `plugins`; filled in where it is loaded",
     )
+
+    @property
+    def has_teacher(self) -> bool:
+        """Whether a teacher proposes any of its tasks: not where all are rows of a file."""
+        return not self.questions.file or self.questions.share < 1
 
     @classmethod
     def recorded(cls, plain: Mapping[str, Any]) -> "RunConfig":

@@ -1,4 +1,4 @@
-"""Settings of the curriculum: which tasks are requested."""
+"""Settings of where tasks come from: the curriculum, and a file of questions."""
 
 from typing import Literal
 
@@ -45,3 +45,23 @@ class CurriculumConfig(Frozen):
     embedder: str = Field("minilm", description="minilm | ngram")
     overlap_ngram: int = Field(8, ge=3, le=50, description="words in a row shared with a benchmark item: contaminated")
     overlap_limit: float = Field(0.95, gt=0, le=1, description="similarity to a benchmark item above it: contaminated")
+
+
+class QuestionsConfig(Frozen):
+    """A file of rows with answers, whose questions are tasks in place of the teacher's or beside them."""
+
+    file: str = Field(
+        "",
+        description="file of questions with answers, as GSM8K, MATH, SVAMP and MBPP are published or with the columns "
+        "named here (JSON, JSON lines, Parquet, gzip); empty: none. run start --questions",
+    )
+    share: float = Field(1.0, gt=0, le=1, description="share of tasks that are its rows; a teacher proposes the others")
+    question: str = Field("", description="its column with the question; empty: as published")
+    answer: str = Field("", description="its column with the answer; empty: as published")
+    id: str = Field("", description="its column with a row's id; empty: as published, else the row's number")
+    domain: str = Field(
+        "",
+        pattern=r"^[a-z0-9_-]*$",
+        description="whose prompts the student gets; filled in: code where rows have tests, else math",
+    )
+    sha256: str = Field("", pattern=r"^([0-9a-f]{64})?$", description="of the file; filled in where a run begins")

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from agent0.events.base import sha256
 from agent0.events.benchmarks import BenchmarksIndexed
 from agent0.events.checkpoints import EvaluationRequested
-from agent0.events.digest import NEVER, InDigest, always, digest_of
+from agent0.events.digest import NEVER, NOT_EMPTY, InDigest, always, digest_of
 from agent0.events.tasks import GainRequested, ProbeSelected
-from agent0.events.values import Artifact, Task, Vote
+from agent0.events.values import QUESTIONS, Artifact, Task, Vote
 from agent0.settings import RunConfig
 from agent0.state.reward_history import RewardHistory
 from agent0.state.rules import VERSIONS
@@ -238,6 +238,8 @@ class RunState:
     """Digest of the rows that each benchmark's items were drawn from (``suite_key``)."""
     gain: Annotated[GainState | None, NEVER] = None
     """The measurement of this iteration's gains, where there is one: only rewards read it."""
+    rows_before: Annotated[int, NOT_EMPTY] = 0
+    """Rows of the file of questions that were asked before this iteration, all epochs together."""
     task_count: int = 0
     attempt_count: int = 0
     measures: Annotated[tuple[Mapping[str, float], ...], NEVER] = ()
@@ -272,9 +274,15 @@ class RunState:
         return self.config.rewards.gain.subsets > 0
 
     @property
+    def rows_asked(self) -> int:
+        """Rows of the file of questions that were asked up to now, all epochs together."""
+        return self.rows_before + sum(task.family == QUESTIONS for task in self.tasks.values())
+
+    @property
     def proposals(self) -> Proposals:
-        """What became of this iteration's proposals, as far as they are screened."""
-        screened = [task for task in self.tasks.values() if task.accepted or task.rejected]
+        """What became of what the teacher proposed in this iteration, as far as it is screened."""
+        proposed = (task for task in self.tasks.values() if task.family != QUESTIONS)
+        screened = [task for task in proposed if task.accepted or task.rejected]
         return Proposals(
             len(screened), sum(t.proposal is not None for t in screened), sum(t.accepted for t in screened)
         )

@@ -119,8 +119,8 @@ def decide_batch(
     ``vectors`` holds the unit vector of every proposal's question, by task id. ``limit`` is the cosine similarity above
     which a proposal is too similar. ``overlaps`` says by task id what a proposal shares with a benchmark item, which
     rejects it; ``too_long`` why its answer fits in no turn. A proposal whose canonical form was
-    seen is a duplicate, whatever its wording. Another family or level of the requested domain is accepted; another
-    domain or kind is not.
+    seen is a duplicate, whatever its wording; a row of a file is asked again in each epoch. Another family or level of
+    the requested domain is accepted; another domain or kind is not.
     """
     siblings = _Siblings(len(proposals))
     decisions = []
@@ -151,7 +151,7 @@ def _decide(
     near += siblings.nearest(vector)
     closest = max(near, default=0.0)
     novelty = round(1 - closest, 6)
-    if near and closest > limit:
+    if near and closest > limit and entry.proposal.row is None:
         return Decision(entry.task, entry.slot, "similar", f"similarity {closest:.4f} > {limit}", novelty, against)
     return Decision(entry.task, entry.slot, None, "", novelty, against)
 
@@ -170,6 +170,6 @@ def _refusal(entry: Proposed, proposal: Task, duplicate: bool, findings: Finding
         return "reserved", f"kept for {split}"
     if findings.overlap:
         return "contaminated", findings.overlap
-    if duplicate:
+    if duplicate and proposal.row is None:
         return "duplicate", proposal.canonical[:200]
     return None

@@ -100,7 +100,7 @@ def _join(request: TrainingRequested, events: Iterable[Recorded]) -> _Joined:
         match recorded.event:
             case TaskAttempted() as event if request.role == "student":
                 joined.written[event.attempt] = recorded
-            case TaskProposed() as event if request.role == "teacher":
+            case TaskProposed() as event if request.role == "teacher" and not _is_row(event):
                 joined.written[event.task] = recorded
             case ResultVerified() as event:
                 joined.verdicts[event.attempt] = event.correct
@@ -109,6 +109,11 @@ def _join(request: TrainingRequested, events: Iterable[Recorded]) -> _Joined:
             case RewardAssigned() as event:
                 _add_reward(joined, request.role, event)
     return joined
+
+
+def _is_row(event: TaskProposed) -> bool:
+    """Whether it is a row of a file, which no teacher wrote."""
+    return event.proposal is not None and event.proposal.row is not None
 
 
 def _add_reward(joined: _Joined, role: Role, event: RewardAssigned) -> None:

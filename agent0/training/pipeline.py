@@ -72,7 +72,8 @@ def settings_of(role: Role, iteration: int, plan: RunConfig) -> dict[str, Any]:
 async def make_room(plan: RunConfig, models: Models) -> None:
     """Let the models of ``plan`` that can give their memory back do so, before a training."""
     judge = plan.verification.judge
-    for actor in (plan.teacher, plan.student, *([judge] if judge.provider else [])):
+    teacher = [plan.teacher] if plan.has_teacher else []
+    for actor in (*teacher, plan.student, *([judge] if judge.provider else [])):
         model = models.open(actor)
         if isinstance(model, Resting):
             await model.rest()

@@ -8,9 +8,10 @@ import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from agent0.errors import ConfigError, NotFoundError, RequirementsError
+from agent0.errors import ConfigError, DependencyError, NotFoundError, RequirementsError
 from agent0.infra.storage.files import read_regular
-from agent0.ports.storage import FILE_MARK, BenchmarkFiles, Dataset
+from agent0.ports.storage import FILE_MARK, BenchmarkFiles, Dataset, QuestionFile
+from agent0.settings import QuestionsConfig
 
 LARGEST = 512 << 20
 """Bytes of a file, unpacked."""
@@ -31,6 +32,36 @@ class BenchmarkFolder(BenchmarkFiles):
         if benchmark not in self._held:
             self._held[benchmark] = find(self._folder, names, benchmark, parts)
         return self._held[benchmark]
+
+
+class LocalQuestions(QuestionFile):
+    """Files of questions on this machine. What was read with the digest that a run names is not read again."""
+
+    def __init__(self) -> None:
+        self._read: dict[tuple[str, str], Dataset] = {}
+
+    def read(self, plan: QuestionsConfig) -> Dataset:
+        """As ``QuestionFile.read``."""
+        key = plan.file, plan.sha256
+        if key not in self._read:
+            path = require_questions(plan)
+            rows = load(path)
+            if plan.sha256 not in ("", rows.sha256):
+                why = f"It has changed: its sha256 is {rows.sha256[:12]}, that of the run's {plan.sha256[:12]}."
+                fix = "Put the file back that the run began with, or begin another run."
+                raise DependencyError(f"The file of questions {path}", why, fix)
+            if not plan.sha256:
+                return rows
+            self._read[key] = rows
+        return self._read[key]
+
+
+def require_questions(plan: QuestionsConfig) -> Path:
+    """Return the path of the file of ``plan``; raises DependencyError where there is none."""
+    path = Path(plan.file)
+    if not path.is_file():
+        raise DependencyError(f"The file of questions {path}", "It is not there.", "Put it there, or name another one.")
+    return path
 
 
 def find(folder: Path, names: Sequence[str], what: str, parts: Sequence[str] = ()) -> Dataset:

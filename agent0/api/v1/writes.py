@@ -21,8 +21,8 @@ from agent0.projections.runs import resolve
 from agent0.settings import LARGEST, Settings
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=responses(402))
-REACHES_OUT = (".base_url", ".key_env")
-"""Settings that say whom a run calls, and with which secret."""
+REACHES_OUT = (".base_url", ".key_env", "questions.file")
+"""Settings that say whom a run calls, with which secret, and what file of the server's it reads."""
 _PROFILE = re.compile(r"[A-Za-z0-9_-]{0,64}")
 Text = Annotated[str, Field(max_length=2000)]
 
@@ -121,7 +121,7 @@ def profile_source(settings: Settings, profile: str) -> str:
 
 
 def _check(settings: Mapping[str, str], key: Key | None) -> None:
-    """Whom a run calls, and with which secret, is for who administers the server to say."""
+    """Whom a run calls, with which secret, and what it reads, is for who administers the server to say."""
     named = [name for name in settings if name.endswith(REACHES_OUT)]
     if named and key is not None and not key.may("admin"):
         raise AuthError(f"The key {key.name} may not set {named[0]}.", "It takes the scope admin.")

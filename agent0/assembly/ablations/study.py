@@ -19,6 +19,7 @@ from agent0.assembly.ablations.study_request import StudyRequest
 from agent0.assembly.runtime.child_process import child, last_words, size
 from agent0.assembly.runtime.progress import duration
 from agent0.assembly.tooling.tool_policy import with_policy
+from agent0.assembly.validate.questions import with_questions
 from agent0.assembly.validate.requirements import require_all
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended
@@ -103,7 +104,7 @@ def variant_configs(base: RunConfig, variants: Sequence[Variant]) -> dict[str, R
     plans = {}
     for variant in variants:
         try:
-            plans[variant.name] = amended(base, variant.settings)
+            plans[variant.name] = with_questions(amended(base, variant.settings))
             check_names(plans[variant.name])
         except ConfigError as error:
             raise ConfigError(

@@ -1,5 +1,6 @@
 """Part of the rim: any past state of a run, runs that begin there, and whether today's code would decide the same."""
 
+import asyncio
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from agent0.assembly.replay.state_snapshots import state_snapshots
 from agent0.assembly.runtime.plugins import check_plugins, known_handlers
 from agent0.assembly.runtime.stamping import new_token, recorded
 from agent0.assembly.validate.base_model import check_bases
+from agent0.assembly.validate.questions import forked_questions
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended, config_of, leaves
 from agent0.errors import ConfigError, NotFoundError, OperationError
@@ -20,6 +22,7 @@ from agent0.events.runs import IterationMeasured, RunDeleted, RunFailed, RunStar
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.folding import state_until
 from agent0.infra.log.state_snapshots import Snapshots
+from agent0.infra.storage.datasets import LocalQuestions
 from agent0.ports.storage import BenchmarkFiles
 from agent0.provenance.fork_history import ancestry, read_branch, read_whole
 from agent0.run.forking import has_another_base, redone
@@ -75,6 +78,7 @@ async def fork(settings: Settings, log: Log, run: str, seq: int, changes: Mappin
         why = f"It begins at event {first.seq} and ends at event {end}."
         raise NotFoundError(f"Run {run} cannot be forked at event {at}.", why, "Name one between; --at 0 is its end.")
     config = amended(parent.config, changes, settings.home)
+    config = forked_questions(parent.config, config, changes)
     config = config.model_copy(update={"plugins": {**config.plugins, **settings.run.plugins}})
     check_names(config)
     await check_bases(log, parent, config)
@@ -115,8 +119,13 @@ async def check_rows(log: Log, run: str, files: BenchmarkFiles) -> None:
 
 async def check_resumed(log: Log, run: str, snapshots: Snapshots | None = None) -> None:
     """Raises ConfigError where ``run`` holds an adapter whose base was replaced by another since, or began with a
-    plugin that is not loaded."""
+    plugin that is not loaded; DependencyError where its file of questions has changed or is gone."""
     await _check_plugins(log, run)
+    begun = await _start(log, run)
+    if begun and isinstance(begun.event, RunStarted):
+        plan = RunConfig.recorded(begun.event.config).questions
+        if plan.file:
+            await asyncio.to_thread(LocalQuestions().read, plan)
     async for _ in read_branch(log, run, ["CheckpointTrained"]):
         state = await state_at(log, run, snapshots=snapshots)
         await check_bases(log, state, state.config)

@@ -94,8 +94,9 @@ def _provider_fields(name: str, router: RouterSettings, why: str) -> dict[str, s
 def actors_of(settings: Settings) -> dict[str, ActorConfig]:
     """Every model that a run of ``settings`` may ask, by role; those that stand in are numbered."""
     run = with_addresses(settings)
+    teacher = {"teacher": run.teacher} if run.has_teacher else {}
     judge = {"judge": run.verification.judge} if run.verification.judge.provider else {}
-    named: dict[str, ActorConfig] = {"student": run.student.in_rollouts(), "teacher": run.teacher, **judge}
+    named: dict[str, ActorConfig] = {"student": run.student.in_rollouts(), **teacher, **judge}
     return {**named, **dict(_numbered(named, settings.router))}
 
 

@@ -28,6 +28,7 @@ from agent0.events.runs import RunStarted
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.streams import Reactor
 from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.infra.storage.datasets import require_questions
 from agent0.ports.storage import Artifacts
 from agent0.provenance.fork_history import Branches
 from agent0.rollout.prompts import ANY, CRITIQUE, JUDGE, prompt
@@ -124,15 +125,13 @@ def started(settings: Settings, name: str = "") -> Recorded:
     config, digest = config_of(with_addresses(settings))
     roles = {"teacher": settings.run.teacher.prompts, "student": settings.run.student.prompts}
     plan, kinds = settings.run.curriculum, (False, True) if settings.run.curriculum.long else (False,)
+    domains = dict.fromkeys([*plan.domains, *filter(None, [settings.run.questions.domain])])
     tools = {"teacher": True, "student": settings.run.student.uses_tools}
     prompts = [
-        prompt(roles[role], d, role, long=kind, tools=tools[role])
-        for role in roles
-        for d in plan.domains
-        for kind in kinds
+        prompt(roles[role], d, role, long=kind, tools=tools[role]) for role in roles for d in domains for kind in kinds
     ]
     if settings.run.verification.judge.provider:
-        prompts += [prompt(settings.run.verification.judge.prompts, d, JUDGE) for d in plan.domains]
+        prompts += [prompt(settings.run.verification.judge.prompts, d, JUDGE) for d in domains]
     if settings.run.student.self_critique:
         prompts.append(prompt(roles["student"], ANY, CRITIQUE))
     title = name or settings.profile
@@ -175,8 +174,10 @@ async def lacks(
     if config is None:
         return None
     handler, run = handlers[reactor.name], config if isinstance(config, RunConfig) else RunConfig.recorded(config)
-    looks: list[Callable[[], None]] = [partial(require_plugins, run)] if handler.plugins else []
+    looks: list[Callable[[], object]] = [partial(require_plugins, run)] if handler.plugins else []
     looks += [partial(_check_actor, actor) for actor in _actors(handler, run)]
+    if "question_file" in handler.ports and run.questions.file:
+        looks.append(partial(require_questions, run.questions))
     if "embedders" in handler.ports:
         looks.append(partial(_check_embedder, run))
     for look in looks:
@@ -193,7 +194,8 @@ async def lacks(
 
 def _actors(handler: "Handler", run: RunConfig) -> list[ActorConfig]:
     judge = run.verification.judge
-    by_role = {"student": run.student, "teacher": run.teacher, **({"judge": judge} if judge.provider else {})}
+    by_role = {"student": run.student, **({"teacher": run.teacher} if run.has_teacher else {})}
+    by_role |= {"judge": judge} if judge.provider else {}
     return [by_role[role] for role in handler.roles if role in by_role]
 
 

@@ -15,6 +15,7 @@ from agent0.assembly.runtime.read_models import catch_up, reading, run_projector
 from agent0.assembly.runtime.stamping import recorded, utc_now
 from agent0.assembly.tooling.tool_policy import with_policy
 from agent0.assembly.validate.call_forms import begun_with_form
+from agent0.assembly.validate.questions import with_questions
 from agent0.assembly.validate.requirements import require
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import config_of
@@ -47,13 +48,16 @@ class Observer(Protocol):
 
 async def prepared(settings: Settings, say: Callable[[str], None] | None = None, *, here: bool = True) -> Settings:
     """Check everything that a run of ``settings`` names and, where it is executed ``here``, needs; returns the settings
-    with the tool policy that holds now. With ``say`` what is missing is said and waited for.
+    with the tool policy that holds now and what a file of questions decides. With ``say`` what is missing is said and
+    waited for.
 
     Raises:
         ConfigError: settings that do not fit together.
         RequirementsError: something is missing.
     """
-    check_names(settings.run)
+    run = await asyncio.to_thread(with_questions, settings.run, settings.typed)
+    settings = settings.model_copy(update={"run": run})
+    check_names(run)
     if here:  # other machines' models are theirs
         await require(settings, say)
     return await with_policy(settings)

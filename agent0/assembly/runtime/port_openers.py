@@ -11,7 +11,7 @@ from agent0.assembly.runtime.model_ports import OpenEmbedders, OpenModels, OpenT
 from agent0.errors import ConfigError
 from agent0.infra.log.event_log import Log
 from agent0.infra.sandbox import open_sandbox
-from agent0.infra.storage.datasets import BenchmarkFolder
+from agent0.infra.storage.datasets import BenchmarkFolder, LocalQuestions
 from agent0.infra.web.proxy import WebProxy
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall, SandboxResult
 from agent0.ports.storage import Artifacts, BenchmarkFiles
@@ -106,6 +106,7 @@ async def open_port(
         "embedders": lambda: OpenEmbedders(settings),
         "contamination": lambda: _contamination(settings),
         "benchmark_files": lambda: benchmark_files(settings),
+        "question_file": LocalQuestions,
         "tool_cache": _tool_cache,
         "web": lambda: _web(settings),
         "tools": tools,

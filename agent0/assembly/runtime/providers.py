@@ -124,7 +124,7 @@ def check_models(run: RunConfig) -> None:
         ConfigError: a model that has to be named is not.
         DependencyError: its folder, or the packages it needs, are missing.
     """
-    for actor in (run.teacher, run.student):
+    for actor in (*([run.teacher] if run.has_teacher else []), run.student):
         if check := provider_of(actor).check:
             check(actor)
 

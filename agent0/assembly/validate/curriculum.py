@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from agent0.assembly.runtime.providers import provider_of
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError
+from agent0.evaluation.benchmarks.rows.question_file import heldout_share
 from agent0.events.values import Split
 from agent0.run.canaries import TASKS, canaries
 from agent0.settings import ActorConfig, CurriculumConfig, RunConfig
@@ -24,11 +25,13 @@ def check_curriculum(run: RunConfig) -> None:
         ConfigError: there is not.
     """
     plan = run.curriculum
+    if plan.band[0] >= plan.band[1]:
+        raise ConfigError(f"run.curriculum.band = {list(plan.band)} is empty.", "The first must be lower.")
+    if not run.has_teacher:
+        return
     _check_packages(plan)
     require_known("run.curriculum.domains", plan.domains, {entry.domain for entry in families(long=None).values()})
     require_known("run.curriculum.families", plan.families, (*KINDS, OPEN_FAMILY, *families(long=None)))
-    if plan.band[0] >= plan.band[1]:
-        raise ConfigError(f"run.curriculum.band = {list(plan.band)} is empty.", "The first must be lower.")
     if not plan.domains:
         raise ConfigError("run.curriculum.domains is empty.", "There would be nothing to ask for.", "Name a domain.")
     _check_families(run)
@@ -122,7 +125,7 @@ def _check_sets(run: RunConfig) -> None:
         for split, n in sizes:
             heldout(
                 split,
-                n,
+                n - heldout_share(run, n),
                 scored.seed,
                 plan.domains,
                 names=plan.families,

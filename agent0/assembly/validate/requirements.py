@@ -34,6 +34,7 @@ from agent0.infra.log.event_log import Log
 from agent0.infra.log.nats_server import open_server
 from agent0.infra.sandbox import survey
 from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.infra.storage.datasets import LocalQuestions
 from agent0.settings import ActorConfig, RunConfig, Settings
 
 CORE = (
@@ -262,6 +263,21 @@ async def _benchmarks(settings: Settings) -> list[Check]:
     return checks
 
 
+async def _questions(settings: Settings) -> list[Check]:
+    """The rows of the file of questions."""
+    from agent0.evaluation.benchmarks.rows.question_file import questions
+
+    plan = settings.run.questions
+    if not plan.file:
+        return []
+    try:
+        tasks = (await asyncio.to_thread(questions, LocalQuestions(), plan)).tasks
+    except Agent0Error as error:
+        return [Check("questions", "fail", f"{error.what} {error.why}".strip(), error.fix)]
+    heldout = sum(map(len, tasks.values())) - len(tasks["train"])
+    return [Check("questions", "ok", f"{len(tasks['train'])} rows to train on, {heldout} held out")]
+
+
 async def _embedding(settings: Settings) -> list[Check]:
     if settings.run.curriculum.embedder != "minilm":
         registered = settings.run.curriculum.embedder in embedders()
@@ -342,6 +358,7 @@ REQUIREMENTS: Mapping[str, Look] = {
     "log server": _server,
     "models": models,
     "benchmarks": _benchmarks,
+    "questions": _questions,
     "embedding model": _embedding,
     "gpu": _gpu,
     "mcp servers": _mcp,

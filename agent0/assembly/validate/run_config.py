@@ -28,10 +28,8 @@ def check_names(run: RunConfig) -> None:
         ConfigError: the first that does not.
     """
     check_plugins(run.plugins, "the run")
-    for role, actor, recipe in (
-        ("teacher", run.teacher, run.training.teacher),
-        ("student", run.student, run.training.student),
-    ):
+    teacher = [("teacher", run.teacher, run.training.teacher)] if run.has_teacher else []
+    for role, actor, recipe in (*teacher, ("student", run.student, run.training.student)):
         provider = provider_of(actor)
         require_known(f"run.{role}.prompts", [actor.prompts], styles())
         _check_recipe(role, recipe)
@@ -46,7 +44,7 @@ def check_names(run: RunConfig) -> None:
             raise ConfigError(
                 f"run.training.{role}.rank = 0 does not fit provider {provider.name}.", why, "Set it to 16."
             )
-    if run.teacher.explore and not provider_of(run.teacher).bias:
+    if run.has_teacher and run.teacher.explore and not provider_of(run.teacher).bias:
         why = f"Provider {run.teacher.provider} cannot change the logits of single tokens."
         raise ConfigError("run.teacher.explore has no effect.", why, "Set it to 0.")
     require_known("run.curriculum.embedder", [run.curriculum.embedder], embedders())
@@ -132,6 +130,9 @@ def check_gain(run: RunConfig) -> None:
             raise ConfigError(f"{WEIGHT} has no effect.", "No gain is measured.", "Set run.rewards.gain.subsets = 4.")
         return
     fix = "Set it to 0, or start from profile climb-teacher."
+    if not run.has_teacher:
+        why = "All tasks are rows of a file, and no teacher earns anything."
+        raise ConfigError("run.rewards.gain.subsets has no effect.", why, "Set it to 0.")
     if plan.subsets == 1:
         raise ConfigError("run.rewards.gain.subsets = 1 does not fit.", "There is nothing to compare it with.", fix)
     if not (recipe.enabled and recipe.steps):

@@ -89,6 +89,10 @@ Detach = Annotated[
     bool, typer.Option("--detach", "--no-wait", help="Only begin it: `agent0 handlers run` processes do the work.")
 ]
 NoHandlers = Annotated[bool, typer.Option("--no-handlers", help="Watch only; other processes run the handlers.")]
+Questions = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Questions with answers to train on, as GSM8K, MATH, SVAMP, MBPP have them."),
+]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for what the run needs and this machine lacks.")]
 STOPPED = "stopped"
 """On screens: a run that is running by its events while no process carries it."""
@@ -103,6 +107,7 @@ def start(
     iterations: Annotated[int | None, typer.Option(min=1, help="Rounds.")] = None,
     tasks: Annotated[int | None, typer.Option(min=1, help="Tasks an iteration.")] = None,
     attempts: Annotated[int | None, typer.Option(min=1, help="Attempts a task.")] = None,
+    questions: Questions = None,
     pairs: console.Set = None,
     plugin: console.Plugin = None,
     detach: Detach = False,
@@ -113,11 +118,14 @@ def start(
     """Start a run and follow it to its end. Ctrl-C stops cleanly; `agent0 run resume` goes on."""
     from agent0.assembly.runtime.app import started
     from agent0.assembly.runtime.execution import prepared
+    from agent0.experiments.smaller_run import difference
 
     sizes = {"run__seed": seed, "run__iterations": iterations, "run__tasks": tasks, "run__attempts": attempts}
-    chosen = console.settings(profile, pairs, plugins=plugin, **sizes)
+    chosen = console.settings(profile, pairs, plugins=plugin, run__questions__file=questions, **sizes)
     here = not (detach or no_handlers)
     settings = console.run_async(lambda: prepared(chosen, console.say if wait else None, here=here))
+    if smaller := difference(chosen.run, settings.run):
+        console.say(f"{settings.run.questions.file} holds out fewer rows than are set: {smaller}.", "yellow")
     begin = started(settings, name)
     if detach:
         console.run_async(lambda: _append(settings, begin, make=True))

@@ -4,11 +4,13 @@ seeks learning progress (``agent0.tasks.curriculum.progress``), or the rungs of 
 
 import random
 
+from agent0.events.values import QUESTIONS
 from agent0.state.replace import changed
 from agent0.state.run_state import Arm, RunState, arm_key
 from agent0.tasks.curriculum import frontier, progress, rising
 from agent0.tasks.curriculum.constraints import broadened, open_slots, stale
 from agent0.tasks.families import OPEN_FAMILY, requested_families
+from agent0.tasks.questions import rows_of_iteration
 from agent0.tasks.seeds import derive_seed
 
 Slot = tuple[str, str, int]
@@ -35,7 +37,8 @@ def learn(arm: Arm | None, rate: float | None) -> Arm:
 
 def remember(state: RunState) -> dict[str, Arm]:
     """Update the bandit after this iteration's tasks, in slot order, so that the order of completion does
-    not matter."""
+    not matter. Rows of a file are asked in turn, whatever becomes of them."""
+    state = changed(state, tasks={name: task for name, task in state.tasks.items() if task.family != QUESTIONS})
     if state.config.curriculum.kind in ("frontier", "rising"):
         return frontier.remember(state)
     if state.config.curriculum.kind == "progress":
@@ -68,7 +71,16 @@ def slots(state: RunState, long: bool = False) -> list[Slot]:
 
 
 def allocate(state: RunState) -> list[Slot]:
-    """Choose ``config.tasks`` slots for the next iteration.
+    """Choose ``config.tasks`` slots for the next iteration: first those of rows of a file, then the teacher's."""
+    config, rows = state.config, rows_of_iteration(state.config)
+    chosen: list[Slot] = [(config.questions.domain, QUESTIONS, ANY_LEVEL)] * rows
+    if rows < config.tasks:
+        chosen += _of_teacher(changed(state, config=config.model_copy(update={"tasks": config.tasks - rows})))
+    return chosen
+
+
+def _of_teacher(state: RunState) -> list[Slot]:
+    """Choose ``config.tasks`` slots that the teacher is asked for.
 
     Domains take turns; within a domain, the share ``exploration`` is uniform and the rest is drawn in proportion to
     estimated learnability (untried slots count as promising). ``curriculum.long`` of the slots request long tasks,

@@ -9,7 +9,7 @@ import re
 import sys
 import textwrap
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from agent0.settings import PolicyConfig
@@ -58,6 +58,12 @@ def holds_program(reply: str, entry: str) -> bool:
     """Return whether ``reply`` has a program that defines ``entry``, or where that is empty any name."""
     text = split_thoughts(_plain(reply[:LONGEST])).visible
     return any(_answers(reading, entry) for reading in _readings(text, entry))
+
+
+def written_program(turns: Sequence[str], entry: str) -> str:
+    """Return the last of ``turns`` that has a program that defines ``entry``, empty where none has: a block of code may
+    be a call, and the turn after it speak of it only."""
+    return next((text for text in reversed(turns) if holds_program(text, entry)), "")
 
 
 def _plain(reply: str) -> str:

@@ -56,8 +56,10 @@ def _cause(case: Case, conclusion: str, score: Held, *, fatal: bool) -> Cause:
     settings = case.changed(*KEYS)
     evidence = (Observation(f"{score.evaluation}: {score.n} items", checkpoint=score.checkpoint, event=score.event),)
     conclusion = f"{conclusion} ({blamed(case, settings, 'run.evaluation.levels', 'run.curriculum.levels')})"
-    mend = case.again(settings, values=None if settings else _other(case, score))
+    file = "" if settings or case.config.has_teacher else case.config.questions.file
+    mend = "" if file else case.again(settings, values=None if settings else _other(case, score))
     advice = "" if settings else "Or name other levels and families in run.evaluation and run.curriculum."
+    advice = f"Begin another run with other rows than those of {file}." if file else advice
     return Cause(
         "evaluation", NEVER, conclusion, evidence, mend, advice, fatal, settings, score.checkpoint, score.event
     )
@@ -96,14 +98,14 @@ def few_items(case: Case) -> Cause | None:
         for score in scores[:3]
     )
     usual = None if settings else {KEY: EvaluationConfig.model_fields["validation"].default}
-    mend = case.again(settings, values=usual)
+    file = "" if case.config.has_teacher else case.config.questions.file
     return Cause(
         "few_items",
         trained[0].iteration,
         conclusion,
         evidence,
-        mend,
-        "",
+        "" if file else case.again(settings, values=usual),
+        f"Of {file} 8 rows in 100 are for validation: begin another run with more rows." if file else "",
         False,
         settings,
         scores[1].checkpoint,

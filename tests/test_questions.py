@@ -1,0 +1,378 @@
+"""Questions from a file: every row once an epoch, held-out rows never trained on, and a run that anybody can go on with
+who has the same file."""
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent0.assembly.runtime.app import lacks
+from agent0.assembly.validate.questions import forked_questions, with_questions
+from agent0.assembly.validate.requirements import REQUIREMENTS
+from agent0.assembly.validate.run_config import check_names
+from agent0.errors import Agent0Error, ConfigError, DependencyError
+from agent0.evaluation.benchmarks.rows.question_file import questions
+from agent0.events.base import Recorded
+from agent0.events.checkpoints import CheckpointPromoted, CheckpointRejected, EvaluationItemScored, TrainingRequested
+from agent0.events.runs import RunFinished, RunStarted
+from agent0.events.tasks import ResultVerified, TaskAttempted, TaskProposed, TaskRejected, TaskRequested
+from agent0.events.values import QUESTIONS
+from agent0.handlers import handlers
+from agent0.infra.embeddings.benchmark_index import BenchmarkRows
+from agent0.infra.storage.datasets import LocalQuestions
+from agent0.settings import QuestionsConfig, RunConfig, Settings
+from agent0.state.run_state import RunState
+from agent0.tasks.families import families
+from agent0.tasks.questions import place
+from tests.play import finished, play
+from tests.processes import Crew
+from tests.terminal import agent0 as call
+from tests.test_contamination import folder
+from tests.test_forking import begin, branch, state_at
+from tests.world import ports, small, started
+
+ROWS = Path(__file__).parents[2] / "shared" / "benchmarks"
+COUNT = 30
+WORLD = ports()
+
+
+def write(path: Path, rows: Sequence[Any]) -> Path:
+    path.write_text("".join(f"{row if isinstance(row, str) else json.dumps(row)}\n" for row in rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Rows as GSM8K has them, with questions that the scripted student can solve."""
+    entry, rng, rows = families()["arithmetic"], random.Random(3), dict[str, str]()
+    while len(rows) < COUNT:
+        params = entry.sample(1 + len(rows) % 3, rng)
+        rows[entry.render(params, rng)] = f"It is <<x={entry.solve(params)}>>.\n#### {entry.solve(params)}"
+    path = tmp_path_factory.mktemp("questions") / "train.jsonl"
+    return write(path, [{"question": question, "answer": answer} for question, answer in rows.items()])
+
+
+def plan(file: Path, share: float = 1.0, **changes: Any) -> RunConfig:
+    """A small run with the rows of ``file``, checked as a start checks it."""
+    config = small(questions={"file": str(file), "share": share}, **{"iterations": 3, "attempts": 2} | changes)
+    config = with_questions(config)
+    check_names(config)
+    return config
+
+
+def of(told: Sequence[Recorded], kind: Any) -> list[Any]:
+    return [recorded.event for recorded in told if isinstance(recorded.event, kind)]
+
+
+def rows_of(told: Sequence[Recorded]) -> list[tuple[int, str]]:
+    """Epoch and id of each row that was asked, in the order of tasks."""
+    proposed = sorted(of(told, TaskProposed), key=lambda event: (event.iteration, event.slot))
+    rows = [event.proposal.row for event in proposed if event.proposal]
+    return [(row.epoch, row.id) for row in rows if row]
+
+
+def expected(config: RunConfig, count: int) -> list[tuple[int, str]]:
+    """The first ``count`` rows of a run, by the rule itself."""
+    tasks = questions(LocalQuestions(), config.questions).tasks["train"]
+    places = [place(number, len(tasks), config.seed) for number in range(count)]
+    return [(epoch, row.id) for epoch, index in places if (row := tasks[index].row)]
+
+
+@pytest.fixture(scope="module")
+def told(file: Path) -> list[Recorded]:
+    return finished(play(started(plan(file, tasks=10)), WORLD))
+
+
+# --- epochs ----------------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 60), st.integers(0, 2**63), st.integers(0, 4))
+def test_an_epoch_asks_every_row_once(rows: int, seed: int, epoch: int) -> None:
+    places = [place(number, rows, seed) for number in range(epoch * rows, (epoch + 1) * rows)]
+    assert {where for where, _ in places} == {epoch}
+    assert sorted(index for _, index in places) == list(range(rows))
+
+
+def test_epochs_and_seeds_have_orders_of_their_own() -> None:
+    orders = [tuple(place(epoch * 50 + n, 50, seed)[1] for n in range(50)) for epoch in range(3) for seed in range(3)]
+    assert len(set(orders)) == len(orders)
+
+
+def test_an_iteration_goes_on_where_the_last_one_ended(told: list[Recorded], file: Path) -> None:
+    assert rows_of(told) == expected(plan(file, tasks=10), 30)
+    assert {epoch for epoch, _ in rows_of(told)} == {0, 1}, "it goes round more than once"
+    assert not of(told, TaskRejected), "no row is a duplicate in another epoch"
+
+
+# --- what is held out, and verdicts ----------------------------------------------------------------------------------
+
+
+def test_held_out_rows_are_scored_and_never_trained_on(told: list[Recorded], file: Path) -> None:
+    held = questions(LocalQuestions(), plan(file).questions).tasks
+    trained = {event.proposal.question for event in of(told, TaskProposed)}
+    scored = {event.question for event in of(told, EvaluationItemScored)}
+    assert scored == {task.question for split in ("validation", "test") for task in held[split]}
+    assert scored.isdisjoint(trained) and trained == {task.question for task in held["train"]}
+
+
+def test_verdicts_are_by_the_published_answers(told: list[Recorded]) -> None:
+    golds = {event.task: event.proposal.row.answer for event in of(told, TaskProposed)}
+    answers = {event.attempt: event.answer for event in of(told, TaskAttempted)}
+    verdicts = of(told, ResultVerified)
+    assert {event.verifier for event in verdicts} == {"rows"} and {event.correct for event in verdicts} == {True, False}
+    assert all(event.correct == (answers[event.attempt] == golds[event.task]) for event in verdicts)
+
+
+def test_no_teacher_is_asked_or_trained(file: Path) -> None:
+    config = plan(file, teacher={"provider": "tiny"}, training={"teacher": {"enabled": True}})
+    told = finished(play(started(config), ports()))
+    assert {event.role for event in of(told, TrainingRequested)} == {"student"}
+    assert {event.model for event in of(told, TaskProposed)} == {""}
+
+
+def test_a_share_of_the_tasks_is_rows_and_the_teacher_proposes_the_others(file: Path) -> None:
+    config = plan(file, share=0.5, tasks=6)
+    told = finished(play(started(config), ports()))
+    requested = of(told, TaskRequested)
+    assert [event.family == QUESTIONS for event in requested] == ([True] * 3 + [False] * 3) * 3
+    assert rows_of(told) == expected(config, 9)
+    held = {task.question for task in questions(LocalQuestions(), config.questions).tasks["validation"]}
+    scored = [event.question in held for event in of(told, EvaluationItemScored) if "validation" in event.evaluation]
+    assert sum(scored) * 2 == len(scored)
+
+
+def test_a_row_near_a_benchmark_row_is_not_trained_on(file: Path, tmp_path: Path) -> None:
+    words = (
+        "Forty lanterns hang above Marigold street, and the baker lights three dozen before supper. How many remain?"
+    )
+    rows = [*map(json.loads, file.read_text().splitlines()), {"question": words, "answer": "4"}]
+    config = plan(write(tmp_path / "near.jsonl", rows), tasks=30, iterations=1, attempts=1)
+    near = folder(tmp_path / "rows", f"Once more: {words}")
+    told = finished(play(started(config), {**ports(), "contamination": BenchmarkRows(near, None)}))
+    (refused,) = of(told, TaskRejected)
+    (task,) = [event.proposal for event in of(told, TaskProposed) if event.task == refused.task]
+    assert (
+        refused.reason == "contaminated" and refused.detail.startswith("gsm8k gsm8k/test/0") and task.question == words
+    )
+
+
+# --- layouts ---------------------------------------------------------------------------------------------------------
+
+LAYOUTS = {
+    "gsm8k": ({"question": "q {}?", "answer": "2*3=<<2*3=6>>6\n#### 6"}, "6", "math", "f/{}"),
+    "words": ({"question": "q {}?", "answer": "Paris"}, "Paris", "math", "f/{}"),
+    "math": ({"problem": "q {}?", "level": "Level 3", "solution": "so \\boxed{6}"}, "6", "math", "math/{}"),
+    "svamp": ({"Body": "b {}.", "Question": "q?", "Answer": 6.0}, "6", "math", "svamp/{}"),
+    "mbpp": (
+        {"text": "Write f{0}.", "code": "def f(x): return x", "test_list": ["assert f({0}) == {0}"], "task_id": "{}"},
+        "```python\ndef f(x): return x\n```",
+        "code",
+        "mbpp/{}",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_rows_are_read_as_they_were_published(name: str, tmp_path: Path) -> None:
+    row, answer, domain, id_ = LAYOUTS[name]
+    text = [json.dumps(row).replace("{0}", str(n)).replace("{}", str(n)) for n in range(40)]
+    read = questions(LocalQuestions(), QuestionsConfig(file=str(write(tmp_path / "f.jsonl", text))))
+    tasks = [task for split in read.tasks.values() for task in split]
+    assert read.domain == domain and {task.row.answer for task in tasks if task.row} == {answer}
+    assert {task.row.id for task in tasks if task.row} == {id_.format(n) for n in range(40)}
+    assert {task.level for task in tasks} == {3 if name == "math" else 1}
+    assert all(bool(task.row and task.row.tests) == (domain == "code") for task in tasks)
+
+
+def test_columns_of_ones_own_are_named(tmp_path: Path) -> None:
+    rows = [{"Frage": f"Was ist {n}?", "Antwort": n, "nr": n * 7} for n in range(60)]
+    names = {"question": "Frage", "answer": "Antwort", "id": "nr"}
+    read = questions(LocalQuestions(), QuestionsConfig(file=str(write(tmp_path / "f.jsonl", rows)), **names))
+    found = {
+        task.row.id: (task.question, task.row.answer) for split in read.tasks.values() for task in split if task.row
+    }
+    assert found == {str(row["nr"]): (row["Frage"], str(row["Antwort"])) for row in rows}
+
+
+def test_the_same_question_is_held_out_whatever_file_it_is_in(tmp_path: Path) -> None:
+    rows = [{"question": f"How many are {n}?", "answer": n} for n in range(80)]
+    split = {}
+    for name, some in (("a.jsonl", rows), ("b.jsonl", rows[::-2])):
+        read = questions(LocalQuestions(), QuestionsConfig(file=str(write(tmp_path / name, some))))
+        split[name] = {task.question: kind for kind, tasks in read.tasks.items() for task in tasks}
+    assert split["b.jsonl"].items() <= split["a.jsonl"].items() and len(set(split["a.jsonl"].values())) == 3
+
+
+@pytest.mark.skipif(not ROWS.is_dir(), reason="no benchmark rows here")
+@pytest.mark.parametrize(
+    ("name", "count"), [("gsm8k_train500", 500), ("svamp300", 300), ("mbpp_sanitized", 427), ("math500_first300", 300)]
+)
+def test_published_files_are_read_whole(name: str, count: int) -> None:
+    config = with_questions(RunConfig.model_validate({"questions": {"file": str(ROWS / f"{name}.jsonl")}}))
+    tasks = questions(LocalQuestions(), config.questions).tasks
+    sizes = {split: len(of_split) for split, of_split in tasks.items()}
+    assert sum(sizes.values()) == count and 0.75 < sizes["train"] / count < 0.9
+    assert (config.evaluation.validation, config.evaluation.test) == (sizes["validation"], sizes["test"])
+
+
+# --- bad input -------------------------------------------------------------------------------------------------------
+
+GOOD = [{"question": f"What is {n}?", "answer": str(n)} for n in range(50)]
+BAD: dict[str, tuple[Sequence[Any], dict[str, Any], str]] = {
+    "empty": ([], {}, r"f\.jsonl has no rows"),
+    "no answer": (
+        [*GOOD, {"question": "q"}],
+        {},
+        r"f\.jsonl, line 51: no row of questions\. Field 'answer' is missing",
+    ),
+    "answer of null": ([GOOD[0], {"question": "q", "answer": None}], {}, "line 2: no row .* Field 'answer' is missing"),
+    "empty answer": ([GOOD[0], {"question": "q", "answer": " "}], {}, "line 2: the gold answer is empty"),
+    "solution without a mark": ([{"question": "q", "answer": "a\nb"}], {}, "line 1: .* nothing marks its answer"),
+    "one id twice": (
+        [{**GOOD[0], "id": 7}, {**GOOD[1], "id": 7}],
+        {},
+        r"line 2: id '7' is that of line 1",
+    ),
+    "unknown column": (GOOD, {"question": "Frage"}, "line 1: .*Field 'Frage' is missing. It has question, answer"),
+    "no known column": ([{"q": 1, "a": 2}], {}, "Field 'answer' is missing. It has q, a.*GSM8K, MATH, SVAMP, MBPP"),
+    "no json": ([*GOOD, "{"], {}, "line 51: no JSON. It is cut off"),
+    "half a character": ([{"question": "\ud800", "answer": "1"}], {}, "line 1: no row .*surrogates not allowed"),
+    "too long": ([{"question": "x" * 40_000, "answer": "1"}], {}, "line 1: no row .*32,768 are the most"),
+    "too few": (GOOD[:1], {}, "too few rows"),
+    "no tests": ([{"text": "t", "code": "c", "test_list": [], "task_id": 1}], {}, "line 1: no row of mbpp.*no tests"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_file_that_is_none_is_refused_in_a_line(name: str, tmp_path: Path) -> None:
+    rows, columns, words = BAD[name]
+    config = small(questions={"file": str(write(tmp_path / "f.jsonl", rows)), **columns})
+    with pytest.raises(ConfigError, match=words) as raised:
+        with_questions(config)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"There is no file .*x\.jsonl"):
+        with_questions(small(questions={"file": str(tmp_path / "x.jsonl")}))
+
+
+def test_held_out_sets_are_no_larger_than_the_file_allows(file: Path) -> None:
+    config = small(questions={"file": str(file)}, evaluation={"validation": 300})
+    assert with_questions(config).evaluation.validation < 10
+    with pytest.raises(ConfigError, match=r"run\.evaluation\.validation = 300 does not fit.*Set it to \d"):
+        with_questions(config, {"run.evaluation.validation"})
+
+
+def test_a_file_that_changed_is_refused_by_name(file: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.jsonl"
+    copy.write_text(file.read_text())
+    config = plan(copy)
+    assert LocalQuestions().read(config.questions).sha256 == config.questions.sha256
+    copy.write_text(file.read_text().replace("####", "#### "))
+    for refused in (lambda: LocalQuestions().read(config.questions), lambda: forked_questions(config, config, ())):
+        with pytest.raises(DependencyError, match=rf"{copy}.*It has changed: its sha256"):
+            refused()
+    copy.unlink()
+    with pytest.raises(Agent0Error, match=rf"{copy}.*not there"):
+        LocalQuestions().read(config.questions)
+
+
+def test_the_command_line_names_the_file(tmp_path: Path) -> None:
+    bad = write(tmp_path / "bad.jsonl", [*GOOD, {"question": "q"}])
+    assert "--questions" in call("run", "start", "--help").out
+    for path, words in ((bad, "bad.jsonl, line 51: no row of questions."), (tmp_path / "none", "There is no file")):
+        refused = call("run", "start", "--profile", "scripted", "--questions", str(path), home=tmp_path / "home")
+        assert (refused.code, refused.out) == (2, "") and words in refused.err
+
+
+async def test_what_a_run_needs_is_looked_at(file: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.jsonl"
+    copy.write_text(file.read_text())
+    settings = Settings(run=plan(copy))
+    (there,) = await REQUIREMENTS["questions"](settings)
+    copy.unlink()
+    (gone,) = await REQUIREMENTS["questions"](settings)
+    assert (there.state, gone.state) == ("ok", "fail") and str(copy) in gone.detail
+    state = RunState(run="r", seq=1, config=settings.run, config_sha="")
+    lacking = await lacks(handlers(), handlers()["propose_task"], state)
+    assert lacking and str(copy) in str(lacking)
+
+
+# --- forks, and a run that was killed --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+def test_a_fork_goes_on_with_the_rows_of_its_parent(told: list[Recorded], file: Path, share: float) -> None:
+    config, seq = plan(file, tasks=10), round(len(told) * share)
+    start = begin(state_at(seq, told), seq, config)
+    forked = finished(play(start, WORLD, past=told))
+    assert rows_of(_last_of_each_task(branch(forked, "f1"))) == rows_of(told)
+
+
+def _last_of_each_task(told: list[Recorded]) -> list[Recorded]:
+    return [
+        *{(recorded.task, recorded.type): recorded for recorded in told if recorded.type == "TaskProposed"}.values()
+    ]
+
+
+def test_a_fork_with_other_numbers_of_tasks_repeats_no_row_of_an_epoch(told: list[Recorded], file: Path) -> None:
+    seq = next(r.seq for r in told if r.type == "TaskRequested" and getattr(r.event, "iteration", 0) == 1)
+    config = plan(file, tasks=5)
+    forked = finished(play(begin(state_at(seq, told), seq, config), WORLD, past=told))
+    assert rows_of(_last_of_each_task(branch(forked, "f1"))) == expected(config, 20)
+
+
+def test_a_fork_to_another_file_begins_its_first_epoch(told: list[Recorded], file: Path, tmp_path: Path) -> None:
+    other = write(tmp_path / "other.jsonl", file.read_text().splitlines()[3:])
+    parent = plan(file, tasks=10)
+    changed = parent.model_copy(update={"questions": parent.questions.model_copy(update={"file": str(other)})})
+    config = forked_questions(parent, changed, {"run.questions.file"})
+    assert config.questions.sha256 != parent.questions.sha256
+    seq = next(r.seq for r in told if r.type == "TaskRequested" and getattr(r.event, "iteration", 0) == 1)
+    forked = finished(play(begin(state_at(seq, told), seq, config), WORLD, past=told))
+    own = [recorded for recorded in forked if recorded.run == "f1"]
+    assert rows_of(own) == expected(config, 20)
+    assert not of(own, (CheckpointPromoted, CheckpointRejected))[0].against, "other rows were scored before"
+
+
+def test_the_state_of_a_run_without_a_file_is_as_before() -> None:
+    """Digests of logs from before there were such files stay what they are."""
+    state = RunState(run="r", seq=1, config=RunConfig(), config_sha="")
+    assert state.digest == RunState(run="r", seq=1, config=RunConfig(), config_sha="", rows_before=0).digest
+    assert state.digest != RunState(run="r", seq=1, config=RunConfig(), config_sha="", rows_before=1).digest
+
+
+def test_a_killed_run_is_resumed_with_the_next_rows(file: Path, tmp_path: Path) -> None:
+    """Killed while no verdict was given, so that it cannot have ended before."""
+    copy, home = tmp_path / "train.jsonl", tmp_path / "home"
+    copy.write_text(file.read_text())
+    sizes = {"run.tasks": 6, "run.attempts": 1, "run.evaluation.test": 0, "run.max_untrained": 0}
+    pairs = [word for name, size in sizes.items() for word in ("--set", f"{name}={size}")]
+    quick = ("--profile", "scripted", "--set", "handlers.ack_wait_s=1", "--set", "sandbox.workers=1")
+    with Crew(home, HANDLERS__ACK_WAIT_S="1") as crew:
+        begun = call("run", "start", *quick, *pairs, "--questions", str(copy), "--detach", "--json", home=home)
+        run = begun.json["run"]
+        crew.start("others", "handlers", "run", *(name for name in handlers() if name != "verify_result"))
+        while not of(facts(crew, run), TaskAttempted):
+            time.sleep(0.1)
+        crew.kill("others")
+        copy.write_text(copy.read_text() + "\n")
+        refused = call("run", "resume", *quick, home=home)
+        copy.write_text(file.read_text())
+        resumed = call("run", "resume", *quick, home=home)
+        told = facts(crew, run)
+    assert refused.code == 5 and f"{copy}" in refused.err and "It has changed" in refused.err
+    assert resumed.code == 0 and of(told, RunFinished)
+    assert rows_of(told) == expected(RunConfig.recorded(of(told, RunStarted)[0].config), 12)
+
+
+def facts(crew: Crew, run: str) -> list[Recorded]:
+    return asyncio.run(crew.facts(run))
