@@ -5,7 +5,7 @@
 Each of the prompts (drawn token ids, 150 by default) is answered so many times with 100 tokens; whoever would stop
 goes on. llama.cpp, which has at most 16 slots, answers two of the prompts. What counts is the wall time of the
 whole, prompts included, after one answer to warm up. FOLDER has the model in safetensors; the GGUF files are the same
-model in formats of llama.cpp. Ours is computed in the format that is quickest here; ``--formats`` names others. Exit 3
+model in formats of llama.cpp. Ours is computed in the format that is best here; ``--formats`` names others. Exit 3
 where ours is not at least 3 times llama.cpp's best with the Q8_0 file, 2 times its best with any, and 4 times
 transformers in float32.
 """
@@ -26,9 +26,9 @@ import httpx
 import torch
 
 from agent0.infra.engine.decoding import write
+from agent0.infra.engine.formats.best_format import best_format
 from agent0.infra.engine.formats.folder_weights import FolderWeights, embedding_of, shape_in
 from agent0.infra.engine.formats.products import FORMATS
-from agent0.infra.engine.formats.quickest import quickest
 from agent0.infra.engine.llama_process import LlamaOptions, start
 from agent0.infra.engine.qwen2_functional import weights_of
 from agent0.infra.engine.requests import Written
@@ -182,7 +182,7 @@ def main() -> int:
     torch.set_num_threads(options.threads)
     vocabulary = json.loads((options.folder / "config.json").read_bytes())["vocab_size"]
     work = Work(drawn(options.prompts, options.length, vocabulary), options.attempts, options.tokens, options.threads)
-    kinds = options.formats.split(",") if options.formats else [quickest()]
+    kinds = options.formats.split(",") if options.formats else [best_format()]
     table: dict[str, float] = {}
     peers = replace(work, prompts=work.prompts[: options.peer_prompts])
     for who, rate in rows(options.folder, options.gguf, [int(n) for n in options.slots.split(",")], kinds, work, peers):

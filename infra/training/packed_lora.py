@@ -13,10 +13,10 @@ from torch import Tensor, nn
 
 from agent0.errors import OperationError
 from agent0.infra.engine.adapter import Adapter
+from agent0.infra.engine.formats.best_format import FRACTIONS, best_format
 from agent0.infra.engine.formats.folder_weights import FolderWeights, embedding_of, largest_context, shape_in
 from agent0.infra.engine.formats.packed_engine import PREFIX, pairs_of
 from agent0.infra.engine.formats.products import FORMATS, Int8
-from agent0.infra.engine.formats.quickest import FRACTIONS, quickest
 from agent0.infra.engine.qwen2_functional import Weights, adapted, weights_of
 
 NUMBERS = {"fp32": torch.float32, "bf16": torch.bfloat16}
@@ -26,16 +26,16 @@ TOKENS = 1 << 10
 
 
 class PackedBase:
-    """The frozen model in ``folder``, its matrices in ``precision``: one of ``FORMATS``, or ``auto``, the quickest."""
+    """The frozen model in ``folder``, its matrices in ``precision``: one of ``FORMATS``, or ``auto``, the best here."""
 
     def __init__(self, folder: Path, precision: str) -> None:
         shape, parameters = shape_in(folder), FolderWeights(folder)
         if shape is None:
             raise OperationError(f"The model in {folder} is not computed in packed formats.")
-        self.format = quickest() if precision == "auto" else precision
+        self.format = best_format() if precision == "auto" else precision
         packing = FORMATS[self.format]
         if self.format == "int8":
-            packing = partial(Int8, gradients=NUMBERS[quickest(FRACTIONS)])
+            packing = partial(Int8, gradients=NUMBERS[best_format(FRACTIONS)])
         with torch.no_grad():
             weights = weights_of(shape, parameters, {}, packing)
         self.weights = replace(weights, embed=embedding_of(parameters), frozen=True)

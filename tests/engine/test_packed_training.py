@@ -14,7 +14,8 @@ from peft import set_peft_model_state_dict
 from agent0.errors import OperationError
 from agent0.events.values import Trajectory
 from agent0.infra.engine.adapter import Adapter, lora_settings, pack, unpack
-from agent0.infra.engine.formats import quickest as choice
+from agent0.infra.engine.formats import best_format as choice
+from agent0.infra.engine.formats.best_format import WORTH
 from agent0.infra.engine.formats.chosen_logprobs import AT_ONCE, ChosenLogprobs
 from agent0.infra.engine.formats.packed_engine import PackedEngine
 from agent0.infra.engine.formats.products import FORMATS, Single
@@ -200,22 +201,22 @@ def test_a_parent_of_another_size_is_refused() -> None:
         Training(str(BASE), precision="int8").train(job, parent)
 
 
-def test_the_quickest_format_is_measured_once_and_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_best_format_is_measured_once_and_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     file = tmp_path / ".cache" / "agent0" / "formats.json"
     for name in FORMATS:
-        seconds = dict.fromkeys(FORMATS, 2.0) | {name: 1.0}
+        seconds = dict.fromkeys(FORMATS, 2.0) | {name: 0.5}
         monkeypatch.setattr(choice, "measured", lambda seconds=seconds: seconds)
         file.unlink(missing_ok=True)
-        choice.quickest.cache_clear()
-        assert choice.quickest() == name
+        choice.best_format.cache_clear()
+        assert choice.best_format() == name
         monkeypatch.setattr(choice, "measured", pytest.fail)
-        choice.quickest.cache_clear()
-        assert choice.quickest() == name, "from the file"
+        choice.best_format.cache_clear()
+        assert choice.best_format() == name, "from the file"
         assert json.loads(file.read_text()).values()
     for damaged in (b"{", b"[]", b'{"a": 1}'):
         file.write_bytes(damaged)
-        monkeypatch.setattr(choice, "measured", lambda: {"fp32": 3.0, "bf16": 1.0, "int8": 2.0})
-        choice.quickest.cache_clear()
-        assert (choice.quickest(), choice.quickest(("fp32", "int8"))) == ("bf16", "int8")
-    choice.quickest.cache_clear()
+        monkeypatch.setattr(choice, "measured", lambda: {"fp32": 3.0, "bf16": 1.0, "int8": 1.0 / WORTH})
+        choice.best_format.cache_clear()
+        assert (choice.best_format(), choice.best_format(("fp32", "int8"))) == ("bf16", "int8")
+    choice.best_format.cache_clear()

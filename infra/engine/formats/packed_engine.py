@@ -1,4 +1,4 @@
-"""Decoding with a model on a CPU whose matrices are packed in the format of numbers that is quickest there: read from
+"""Decoding with a model on a CPU whose matrices are packed in the format of numbers that is best there: read from
 its folder without transformers, adapters computed beside."""
 
 import os
@@ -15,10 +15,10 @@ from agent0.errors import OperationError
 from agent0.infra.engine.adapter import Adapter, unpack
 from agent0.infra.engine.chat_template import Chat, tokenizer_of
 from agent0.infra.engine.decoding import write
+from agent0.infra.engine.formats.best_format import best_format
 from agent0.infra.engine.formats.folder_weights import FolderWeights, embedding_of, largest_context, shape_in
 from agent0.infra.engine.formats.prefixes import Prefixes
 from agent0.infra.engine.formats.products import FORMATS
-from agent0.infra.engine.formats.quickest import quickest
 from agent0.infra.engine.inference import ADAPTERS_KEPT, Engine
 from agent0.infra.engine.likelihood import Score
 from agent0.infra.engine.qwen2_functional import Pairs, Weights, adapted, logprobs, weights_of
@@ -30,7 +30,7 @@ SLOTS = 128
 
 
 class PackedEngine(Engine):
-    """A model, its tokenizer and the adapters used last. ``precision`` is one of ``FORMATS``; ``auto``: the quickest
+    """A model, its tokenizer and the adapters used last. ``precision`` is one of ``FORMATS``; ``auto``: the best
     here."""
 
     slots = SLOTS
@@ -42,7 +42,7 @@ class PackedEngine(Engine):
         folder, shape = Path(path), shape_in(Path(path))
         if shape is None:
             raise OperationError(f"The model in {path} is not computed in packed formats.")
-        self.format = quickest() if precision == "auto" else precision
+        self.format = best_format() if precision == "auto" else precision
         self._chat, self._device = Chat(tokenizer_of(path), template), "cpu"
         self._context = largest_context(folder)
         self._parameters = FolderWeights(folder)

@@ -1,5 +1,5 @@
-"""The format of numbers in which this processor multiplies soonest: measured once, and remembered, so that sampling and
-training choose the same."""
+"""The format of numbers that a model on this processor is best computed in: measured once, and remembered, so that
+sampling and training choose the same."""
 
 import json
 import math
@@ -17,12 +17,16 @@ from agent0.infra.engine.formats.products import FORMATS, Product
 
 FRACTIONS = ("fp32", "bf16")
 """Formats whose products have gradients of their own."""
+WORTH = 1.6
+"""In whole numbers a token's log-probability is ten times as far from that in single precision as in bfloat16
+(``python -m benchmarks.mismatch``): how much quicker they must be for that."""
 
 
 @cache
-def quickest(among: Sequence[str] = tuple(FORMATS)) -> str:
-    """Of ``among``, the format that this processor multiplies in soonest with as many threads as torch has. One that is
-    emulated is a hundred times slower than the others, so none is always right."""
+def best_format(among: Sequence[str] = tuple(FORMATS)) -> str:
+    """Of ``among``, the format that this processor multiplies in soonest with as many threads as torch has; whole
+    numbers only where they are ``WORTH`` times as quick as the next. One that is emulated is a hundred times slower, so
+    none is always right."""
     key = f"{processor()}, torch {torch.__version__}, {torch.get_num_threads()} threads"
     file = Path.home() / ".cache" / "agent0" / "formats.json"
     recorded = _recorded(file)
@@ -30,7 +34,7 @@ def quickest(among: Sequence[str] = tuple(FORMATS)) -> str:
     if not seconds or not seconds.keys() >= FORMATS.keys():
         seconds = measured()
         _record(file, {**recorded, key: seconds})
-    return min(among, key=seconds.__getitem__)
+    return min(among, key=lambda name: seconds[name] * (WORTH if name == "int8" else 1.0))
 
 
 def measured(width: int = 896, wider: int = 4864, rows: int = 64, tries: int = 5) -> dict[str, float]:
