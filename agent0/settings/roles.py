@@ -80,7 +80,7 @@ class ActorConfig(Frozen):
     precision: Literal["auto", "fp32", "bf16", "fp16", "int8"] = Field(
         "auto",
         description="transformers only: of weights and activations; auto: bf16 on a GPU, fp32 on a CPU, where models "
-        "of over 134 million weights are computed in the quickest of fp32, bf16 and int8, which must be 1.6 times as quick",
+        "of over 134 million weights are computed in the quicker of fp32 and bf16, or int8 where that is much quicker",
     )
 
     @model_validator(mode="before")
