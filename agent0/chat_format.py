@@ -22,7 +22,7 @@ _escaped = re.compile(r"\\\\(?=(?:boxed|frac|sqrt|text|begin|end|left|right|pi|c
 _bare = re.compile(r"(?<![\w\\])boxed(?=\s*\{)|\x08oxed(?=\s*\{)")
 """The command without its backslash, or with a backspace in its place: a string took it for an escape."""
 _number = re.compile(r"\\boxed[ \t]+(-?\d[\d.,]*\d|-?\d)(?=[\s.,;$]|\Z)")
-_begun = re.compile(rf"\\(?:{COMMANDS})\s*\Z")
+_begun = re.compile(rf"\\(?:{COMMANDS}|b|bo|box|boxe)\s*\Z")
 _brace = re.compile(rf"\\(?:{COMMANDS})\s*\{{|\\[{{}}\\]|[{{}}]")
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agent0.chat_format import LONGEST_ANSWER, boxed, is_placeholder
+from agent0.chat_format import LONGEST_ANSWER, boxed, is_placeholder, respelled_boxes
 from agent0.events.values import ToolCall
 from agent0.rollout.tool_prompts import FENCE
 from agent0.turns.calls.actions import labelled_answer
@@ -32,7 +32,7 @@ MOST_CALLS = 16
 
 _final_action = re.compile(rf"\{{\s*[\"']action[\"']\s*:\s*[\"']{FINAL_ACTION}[\"']", re.IGNORECASE)
 _almost = (
-    (re.compile(r"[\"'](?:name|function|tool)[\"']\s*:.{0,200}?[\"'](?:arguments|parameters)[\"']\s*:", re.DOTALL),
+    (re.compile(r"[\"'](?:name|function|tool\w*)[\"']\s*:.{0,200}?[\"'](?:arguments|parameters)[\"']\s*:", re.DOTALL),
      "what looks like a call cannot be read as one"),
     (re.compile(r"^[ \t*]*action input[* \t]*:", re.IGNORECASE | re.MULTILINE), "an Action Input without an Action"),
     (re.compile(r"<\|im_start\|>\s*\Z"), "an opening mark and nothing after it"),
@@ -75,6 +75,7 @@ def parse_turn(
 
 
 def _answer(prose: str) -> str | None:
+    prose = respelled_boxes(prose)
     goes_on = box_taken_back(prose)
     answer = None if goes_on else boxed(prose)
     answer = answer if answer is not None else labelled_answer(prose[goes_on:])

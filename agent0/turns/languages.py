@@ -24,13 +24,13 @@ ANSWER_IS = (
 """What stands before the value that corrects another."""
 _ANSWERS = (
     r"antwort|endergebnis|réponse|reponse|respuesta|risposta|resposta|ответ|відповідь|odpowiedź|antwoord|svar(?:et)?"
-    r"|vastaus|(?:doğru )?cevap|sonuç|ergebnis|résultat|resultado|risultato|resultaat|resultat(?:et)?|wynik|результат"
-    r"|jawaban(?:nya)?|đáp án|răspuns(?:ul)?|válasz|odpověď|απάντηση"
+    r"|vastaus|(?:doğru )?cevap|sonuç|ergebnis|lösung|solución|résultat|resultado|risultato|resultaat|resultat(?:et)?"
+    r"|wynik|результат|jawaban(?:nya)?|đáp án|răspuns(?:ul)?|válasz|odpověď|απάντηση"
 )
-_SAYS = r"равен|равна|равно|ist|lautet|est|es|è|é|este|är|er|is|to|jest|adalah|là|on|:|：|=|—|–"
+_SAYS = r"(?:равен|равна|равно|ist|lautet|est|es|è|é|este|är|er|is|to|jest|adalah|là|on)(?!\w)|:|：|=|—|–"
 _FINAL = r"endgültige|finale?|richtige|correct[ae]|corrett[ae]|definitiva|final"
 AS_ENGLISH: tuple[tuple[str, str], ...] = (
-    (r"\s*(?:(?:では|じゃ)(?:な|ありませ)\w*|かもしれ\w*|(?:이|가)?\s*(?:아니\w*|아닙니다)|değil\w*|नहीं|と主張\w*"
+    (r"\s*(?:(?:では|じゃ)(?:な|ありませ)\w*|かもしれ\w*|(?:이|가)?\s*(?:아니\w*|아닙니다)|değil\w*|ol(?:a|mu)?maz\b|नहीं|と主張\w*"
      r"|(?:라고|다고)\s*주장\w*|olduğunu (?:iddia|düşün|söyl|san)\w*+(?<![ıiuü][mz])|\s+diyor(?:lar)?(?!\w)"
      r"|(?:だ|である)?と言(?:う(?!こと)|いま|った|ってい[るたま])\w*|,? (?:что|но это) не(?:верно|правильно|правда))",
      ", which is wrong"),
@@ -40,17 +40,19 @@ AS_ENGLISH: tuple[tuple[str, str], ...] = (
      r"|soutient|disent|croient|(?:pens|affirm|prétend)ent) que|on dit que|(?:dice|cree|piensa|afirma|sostiene)n?"
      r" que|(?:(?:утвержда|счита|дума|(?:пред)?полага)(?:ет|ют|ется|л|ла|ли)|говор(?:ит|ят|ила?|или)|сказал[аи]?"
      r"|не(?:верно|правда)|не думаю),? что|если бы(?= (?:\w+ )?ответ))(?!\w)", "Someone claims that "),
-    (r"(?i)不是|不等于|ليس|ไม่ใช่|אינה|איננה|\b(?:niet|inte|nie|nije|ikke|ei ole|não|nem|nu este|không phải|bukan)\b",
-     " not "),
+    (r"答案(?:不是|[并並]非)[^，,。\n]{1,30}[，,]而?是\s*", "Answer: "),
+    (r"(?i)不是|不[等会會可]\w{0,2}[于於是]|[并並][非不]|ليست?|ไม่ใช่|אינה|איננה|\b(?:niet|geen|inte|nie|nije|ikke|ei ole"
+     r"|não|nem|nu este|không phải|bukan(?:lah)?|δεν|není)\b", " not "),
     (r"(?<=[0-9A-J])\s*(?:或|か|또는|\boder|\bou|\beller|\bveya|أو|या|או)\s*(?=[-−]?[0-9A-J])", " or "),
     (rf"(?i)(?<!\w)(?:(?:die|la|el|il|a|o|de|het|den|so|also|daher|donc|así|quindi)\s+){{0,4}}(?:(?:{_FINAL})\s+)?"
      rf"(?:{_ANSWERS})(?:\s+(?:{_FINAL}))?[*_]*\s*(?:(?:{_SAYS})[*_]*\s*)+"
-     r"(?:(?:donc|also|daher|somit|quindi|dunque|entonces|portanto|logo)\s+)?", "Answer: "),
+     r"(?:(?:donc|also|daher|somit|quindi|dunque|entonces|portanto|logo|alltså|dus|więc|tehát|tedy|deci|maka)\s+)?",
+     "Answer: "),
     (r"(?:(?:所以|因此|最终|最終|最后|正确|正解|故|の|最後の|よって、?|따라서|그러므로)\s*)*(?<![回解作])"
      r"(?:答案|答え|解答|答|結果|结果|정답|답|결과|الجواب|الإجابة|الاجابة|الناتج|उत्तर|คำตอบ(?:คือ)?"
      r"|התשובה|תשובה)(?:选项|選項)?\s*(?:是|为|為|應為|应为|は|는|은|이|選|选|هو|هي|היא|הוא)?\s*[:：]?\s*(?=[\w$(\\*`−\-\u300c])"
      r"(?![\u0590-\u06ff\u0900-\u097f\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af])", "Answer: "),
-    (r"(?<=[A-Za-z0-9$)}%])(?:\s*(?:개|명|원|점|번|마리|시간|장|권|살|대)?\s*(?:입니다|이에요|예요|이다|[가이] 됩니다"
+    (r"(?<=[A-Za-z0-9$)}%*])(?:\s*(?:개|명|원|점|번|마리|시간|장|권|살|대)?\s*(?:입니다|이에요|예요|이다|[가이] 됩니다"
      r"|になります|となります|である|です|だ|है|होगा|ครับ|ค่ะ)|['’](?:d[ıiuü]r|t[ıiuü]r))(?=[\s.。।!！]|\Z)", ""),
 )  # fmt: skip
 """What denies or reports behind and before, "or", "the answer is" in Latin and other scripts, "is" behind a value."""

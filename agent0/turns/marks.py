@@ -5,15 +5,16 @@ from typing import NamedTuple
 
 _USERS = r"user|human|tool|system|observation|ipython|environment"
 _ends = re.compile(
-    r"<\|(?:im_end|eot_id|eom_id|end_of_text|endoftext|return|END_OF_TURN_TOKEN|end_of_role|endofturn|assistant_end)\|>"
-    r"|<(?:end_of_turn|turn\|)>|</s>|<\uff5cend\u2581of\u2581sentence\uff5c>|\[e~\["
-    rf"|<\|(?:im_start|start|start_header_id)\|>[ \t]*(?:{_USERS})\b|<start_of_turn>[ \t]*(?:{_USERS})\b"
+    r"<\|(?:im_end|eo[tm](?:_id)?|eos|end_of_(?:text|turn|role|sentence)|endof(?:text|turn)|return|END_OF_TURN_TOKEN"
+    r"|assistant_end|im_user|im_system)\|>|<(?:end_of_turn|turn\||(?:seed:)?eos|end_of_utterance)>|</s>|\[e~\["
+    r"|<\uff5cend\u2581of\u2581sentence\uff5c>|\[\|(?:endofturn|user)\|\]|\[INST\]"
+    rf"|(?:<\|(?:im_start|start|start_header_id|header_start|start_of_role)\|>|<start_of_turn>)[ \t]*(?:{_USERS})\b"
     rf"|<\|turn>[ \t]*(?:{_USERS})\b|<\|(?:{_USERS})\|>|<\uff5cUser\uff5c>|<\|end\|>(?!\s*<\|start\|>\s*assistant)"
 )
 """Nothing behind one of these is of the turn. What stands before an end of a message of gpt-oss may go on."""
 _opening = re.compile(
     r"\s*(?:<\|(?:im_start|start|start_header_id)\|>|<start_of_turn>|<\|turn>)[ \t]*(?:assistant|model)\b"
-    r"(?:<\|end_header_id\|>)?\s*|\s*<\|assistant\|>\s*|\s*<\uff5cAssistant\uff5c>\s*"
+    r"(?:<\|end_header_id\|>)?\s*|\s*<\|assistant\|>\s*|\s*\[INST\](?s:.{0,9000}?)\[/INST\]\s*|\s*<\uff5cAssistant\uff5c>\s*"
 )
 _message = re.compile(
     r"(?:<\|start\|>(?P<role>[^<]{0,120}))?<\|channel\|>(?P<head>[^<]{0,200})(?:<\|constrain\|>(?P<kind>[^<]{0,40}))?"

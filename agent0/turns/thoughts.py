@@ -23,6 +23,7 @@ _WEAK = frozenset(
     ("analysis", "reflection", "reflections", "reflect", "selfreflection", "rationale", "reason", "cot", "deliberation")
 )
 _WEAK |= {"deliberate", "contemplation", "contemplate", "introspection", "ponder", "pondering", "musings", "scratch"}
+_WEAK |= {"planning", "draft", "drafting", "brainstorm", "brainstorming"}
 """Whole names of thoughts."""
 _NOT_THOUGHTS = frozenset(("final", "answer", "response", "result", "solution", "conclusion", "output", "summary"))
 _OPENS, _CLOSES = frozenset(("begin", "start", "open")), frozenset(("end", "stop", "close"))
@@ -46,7 +47,12 @@ _token = re.compile(
     rf"(?P<triple>\"{{3}}|'{{3}})|^[ \t>]{{0,8}}(?P<fence>`{{3}}|~{{3}})|`[^`\n]{{1,200}}`|{_string}|{_mark.pattern}",
     re.MULTILINE,
 )
-_name_part = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_name_part = re.compile(r"(?:begin|start|end)(?=of[a-z])|[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_folded = re.compile(
+    r"(?is)<details(?:[^<>]{0,200}\btype=[\"']reasoning[\"'][^<>]{0,200}>(?:\s*<summary>[^<>]{0,200}</summary>)?"
+    r"|[^<>]{0,200}>\s*<summary>[^<>\w]{0,20}(?:thought|thinking|reasoning)\b[^<>]{0,200}</summary>)(.*?)(?:(</)details>|\Z)"
+)
+"""A thought that pages fold away (Open WebUI)."""
 
 _name = (
     r"(?:(?:my|internal|inner) )?(?:thinking|thoughts?|monologue|scratchpad|chain of thought)(?: process)?(?: \d{1,2})?"
@@ -108,6 +114,7 @@ def split_thoughts(text: str, *, opened: bool = False) -> Reply:
     Nothing behind an opening mark that is never closed is visible. What stands before a closing mark alone is a
     thought, opened in the prompt.
     """
+    text = _folded.sub(lambda folded: f"<think>{folded[1]}{'</think>' if folded[2] else ''}", text)
     text, thought, cut = _without_channels(text)
     marks = _marks(text, opened)
     spans = _spans([_Mark(0, 0, "", opens=True), *marks] if opened else marks, len(text))

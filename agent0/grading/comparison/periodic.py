@@ -22,10 +22,9 @@ _text = re.compile(r"\\(?:text|mathrm|operatorname|mbox)\s*\{([^{}]*)\}")
 _gap = r"(?:\s|\\q?quad|\\[,;:! ])*"
 _joint = re.compile(rf"{_gap}(?:,\s*(?:or|and)\b|,|;|\bor\b|\band\b|\\lor|\\vee|\\cup){_gap}")
 _counter = re.compile(
-    r"(?:,|;|\\q?quad|\\[,;:! ]|\s|\(|\b(?:where|for|with|any|all|some|integers?)\b)*[a-zA-Z]\s*(?:\\in|∈)\s*"
-    r"(?:\\(?:mathbb|mathbf|Bbb)\s*\{?\s*Z\s*\}?|ℤ|Z)\s*\)?\s*\.?\s*$"
-    r"|,?\s*(?:where|for|with)\s+(?:(?:some|any|all|an?)\s+integers?\s+[a-z]"
-    r"|[a-z]\s+(?:is )?(?:an? |any |all )?integers?)\s*$"
+    r"(?:,|;|\\q?quad|\\[,;:! ]|\s|\(|\b(?:where|for|with|any|all|some|integers?)\b)*[a-zA-Z]\s*(?:\\in"
+    r"|∈)\s*(?:\\(?:mathbb|mathbf|Bbb)\s*\{?\s*Z\s*\}?|ℤ|Z)\s*\)?\s*\.?\s*$|,?\s*(?:where|for|with)\s+(?:(?:some|any"
+    r"|all|an?)\s+integers?\s+[a-z]|[a-z]\s+(?:is )?(?:an? |any |all )?integers?)\s*$"
 )
 """Which number counts, behind a general solution."""
 _name = re.compile(r"\s*([^=,\s{}](?:[^=,{}]|\{[^{}]*\}){0,12}?)\s*(?:=|\\equiv(?![A-Za-z])|\\in(?![A-Za-z]))\s*")

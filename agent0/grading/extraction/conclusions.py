@@ -108,7 +108,7 @@ _setting = re.compile(
 )
 """What has a number of its own and is no answer: over the 2 days, three times as long, about 0.33."""
 _consequence = re.compile(
-    r"(?<=[\d\ue010-\uf8ff)%]),\s+(?:so|and so|thus|hence|therefore|which means)\s+([a-z][a-z'’ -]*)\Z"
+    r"(?<=[\d\ue010-\uf8ff)%]),\s+(?:so|and so|thus|hence|therefore|which means|meaning|implying)\s+([a-z][a-z'’ -]*)\Z"
 )
 _word = re.compile(r"[\w\ue000-\uf8ff]")
 _whole_set = re.compile(
@@ -122,10 +122,9 @@ _second = re.compile(r"(?i)\S\s+(?:and|or|then|versus|vs)\b\s*(?:[A-Za-z]+\s+){0
 _counted = re.compile(rf"(?i)[\d\ue000]|\b(?!one\b){NUMERALS}\b")
 _one_of_many = re.compile(r"\ban? $")
 _of_several = re.compile(
-    r"(?i)(?:^|[,;:]\s*|\b(?:so|thus|hence|therefore|then|and|that|also)\s+)(?:one|another)"
-    r"(?: (?:possible|such|valid|real|positive|negative)){0,2}"
-    r"(?: (?:root|solution|value|answer|zero|possibility|number|choice|candidate|factor))?"
-    r"(?: of (?!which)[^.,;:]{1,40}?)?,? (?:(?:is|was|equals|(?:must|would|could|can|may|might) be)\b|=)"
+    r"(?i)(?:^|[,;:]\s*|\b(?:so|thus|hence|therefore|then|and|that|also)\s+)(?:one|another)(?: (?:possible|such|valid"
+    r"|real|positive|negative)){0,2}(?: (?:root|solution|value|answer|zero|possibility|number|choice|candidate"
+    r"|factor))?(?: of (?!which)[^.,;:]{1,40}?)?,? (?:(?:is|was|equals|(?:must|would|could|can|may|might) be)\b|=)"
     r"|\b(?:is|was) another\b"
 )
 """What says that there are more values beside the one that it gives."""

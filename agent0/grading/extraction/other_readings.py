@@ -61,7 +61,7 @@ _again = re.compile(
     r",?\s*\(?(?:i\.e\.|that is|or,? equivalently|equivalently|in other words|or in other words"
     r"|which is(?: the same as)?|or)[,:]?\s+|\s*(?:≈|\\approx)\s*"
 )
-_in_brackets = re.compile(r"(.+?)\s*\(([-\d.,/]+)\)|(.+?) or (.+)")
+_in_brackets = re.compile(r"(.+?)\s*\((?:(?:or|i\.\s?e\.|that is),?\s+)?([-−\d.,/$\\%\s]+)\)|(.+?) or (.+)")
 _decimal = re.compile(r"(?:about |approximately |≈ ?)?(-?\d{1,9}(?:\.\d{1,9})?)(?:/(\d{1,9}))?")
 _degrees, _pi = re.compile(r"\\circ|°|degree"), re.compile(r"\\pi(?![A-Za-z])|π")
 _radians = re.compile(r"\s*(?:\\(?:text|mathrm)\s*\{\s*)?(?:radians?|rad)\.?\s*\}?\s*$")
@@ -116,7 +116,7 @@ def _of_answer(gold: str, answer: str, reply: str, alike: Alike) -> Iterator[str
     forms = (form.fullmatch(answer) for of, form in _FORMS if of.fullmatch(gold))
     yield from (form[1] for form in forms if form)
     if match := _in_brackets.fullmatch(answer):
-        yield from _equal(*filter(None, match.groups()), alike=alike)
+        yield from (form for form in _equal(*filter(None, match.groups()), alike=alike) if "%" not in form)
     if _several.search(gold) and (values := _values(answer)):
         yield values
 

@@ -7,11 +7,13 @@ import re
 from agent0.grading.math.units import NUMERALS as WHOLE_NUMBERS
 
 CLAUSE = re.compile(
-    r",?\s+(?:which|because|since|where(?:as)?|while|whose|whom|rather than|instead of|(?:down|up) from|i\.e\."
-    r"|with(?<!left with)(?<!up with)|for (?:all|some|any|every)|of (?:the|a) (?=\d+ ?%)|when (?:s?he|they|the|it|we"
-    r"|divided?|round|\w+ed))(?!\w)|,\s+(?:who|as|of who?m|of which|not|and not|in other words|after|namely|up to|it"
-    r"|this|they|s?he|we|or (?:about|roughly|approximately|around)|given|taken|found|(?!doubl|tripl|halv|squar|cub"
-    r"|hundr)[a-z]{3,}ed|[a-z]{3,}ing)\b|;\s(?![^()\[\]{}]*[)\]}])|\s[-–—]+\s+(?=[A-Za-z]{2})|\s+\((?!mod\b|base\b"
+    r",?\s+(?:which(?<!to which)(?<!from which)|because|since|where(?:as)?|while|whose|whom|rather than|instead of"
+    r"|(?:down|up) from|i\.e\.|with(?<!left with)(?<!up with)|for (?:all|some|any|every)|of (?:the|a) (?=\d+ ?%)"
+    r"|when (?:s?he|they|the|it|we|divided?|round|\w+ed))(?!\w)|,\s+(?:who|as|of who?m|of which|not(?! (?:really"
+    r"|quite|exactly|yet)\b)|and not|in other words|after|namely|up to|it|this|they|s?he|we|or (?:about|roughly"
+    r"|approximately|around)|given|taken|found|(?!doubl|tripl|halv|squar|cub|divid|multipl|reduc|increas|decreas|rais"
+    r"|lower|add|subtract|hundr)[a-z]{3,}ed|[a-z]{3,}ing)\b|;\s(?![^()\[\]{}]*[)\]}])|\s[-–—]+\s+(?=[A-Za-z]{2})"
+    r"|\s+\((?!mod\b|base\b|or,?\s+[-−$\\]*\d|(?:i\.\s?e\.|that is),?\s+[-−\d.,/$\\%\s]+\)"
     r"|[^()]{0,3}\)|[^()]*(?:sqrt|sin|cos|tan|log|pi|exp)\b)(?=[^()\[\]\\]*[A-Za-z]{2})",
     re.IGNORECASE,
 )
@@ -48,23 +50,23 @@ NUMERALS = (
 )
 NUMERAL = re.compile(rf"{NUMERALS}(?:-{NUMERALS})*[.,]?", re.IGNORECASE)
 MOST = 4
-_QUOTES = ('""', "''", "‘’", "“”", "«»", "»«", "‹›", "„“", "„”", "‚‘", "「」", "『』", "《》", "【】", "〈〉", "<>")
+_QUOTES = "\"\" '' ‘’ “” ”” ’’ «» »« ‹› „“ „” ‚‘ 「」 『』 《》 【】 〔〕 〈〉 <>"
 _smiley = re.compile(r"\s*(?:[:;=]['’]?-?[)D\]pP(]|\^_\^|<3|[\U0001f300-\U0001faff☀-➿\ufe0f]+)\s*\Z")
-_closing = re.compile(r"(?:[\s.;,!…~]|\\[!,;: ]|\(!+\)|\.{2,}|\s+[-–—]|[–—]|(?<=[\w)}\]])[-–—](?=\Z))+\Z")
+_closing = re.compile(r"(?:[\s.;:,!…~∎■□]|\\(?:[!,;: ]|\Z)|\(!+\)|\.{2,}|\s+[-–—]+|[–—]|(?<=[\w)}\]])[-–—](?=\Z))+\Z")
+_in_text = re.compile(r"\\(?:text(?:bf)?|mbox)\s*\{([^{}]*)\}")
 _dots = re.compile(r"(?:[,+]\s*|\.\d+\s*|\\[a-z]*\s*)(?:\.{3}|…)\Z")
 _brackets = re.compile(r"\s*([()\[\]{}<>](?:\s*[()\[\]{}<>])*)\s*\.?\s*")
 """Brackets alone, which are then the answer and close nothing."""
 _aside = re.compile(
-    r"(?P<value>(?=.*[\d$\\])[^\n]*?[\w)}\]%$°*])\s*,\s+(?P<words>(?:I (?:believe|think|am sure|am certain"
+    r"(?P<value>(?=.*[\d$\\])[^\n]*?[\w)}\]%$°*])\s*,\s+(?P<words>(?:QED|Q\.E\.D|I (?:believe|think|am sure|am certain"
     r"|am confident)|(?!(?:[a-z]|pi|infinity|oo|undefined|none|zero)\b)[a-z][A-Za-z'’ -]*(?:,\s+[a-z][A-Za-z'’ -]*)*))"
 )
 _alters = re.compile(
     rf"(?i)\b(?:or|and|plus|minus|per ?cent|double[ds]?|halved|rather|unsure|approximately|about|roughly (?!speaking)"
-    rf"|hmm|actually|squared|cubed|positive|respectively|degrees?|radians?|cents?|minutes?|seconds?|should|else|no"
-    rf"|presumably|mistaken|{NUMERALS})\b|{HEDGE.pattern}"
+    rf"|hmm|actually|(?:to|from|by) which|squared|cubed|positive|respectively|degrees?|radians?|cents?|minutes?"
+    rf"|seconds?|should|else|no|presumably|mistaken|{NUMERALS})\b|{HEDGE.pattern}"
 )
 """Words that make another answer of what stands before them, or none."""
-
 _sure = re.compile(r"(?i)\bI (?:believe|think)\b|\b(?:without|no|beyond) (?:an?y? )?doubt\b")
 
 
@@ -84,8 +86,10 @@ def trimmed(text: str) -> str:
 def unquoted(text: str) -> str:
     """Return ``text`` without quotation marks around all of it; those of feet, inches and derivatives stay."""
     text = text.strip()
-    if text.startswith("``") and text.endswith("''"):
+    if text.startswith(("``", "''")) and text.endswith("''") and len(text) > len("''''"):
         return text[2:-2].strip()
+    if (inner := _in_text.fullmatch(text)) and (bare := unquoted(inner[1])) != inner[1].strip():
+        return bare
     inside = text[1:-1]
     quoted = len(text) > 2 and text[0] + text[-1] in _QUOTES and not {text[0], text[-1]} & set(inside)
     return inside.strip() if quoted and not (text[0] == "<" and "," in inside) else text

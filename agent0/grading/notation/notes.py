@@ -28,7 +28,7 @@ _TELLING = re.compile(
     r"|cubed|minus|negative|radians?|degrees?|percent|dollars?|cents?|factorial|approximately|rounded|am|pm|bc|ad)\b"
     r"|[=<>]"
 )
-_again = re.compile(r"(?:i\.e\.|that is|equivalently|≈|\\approx|about|approx\w*|roughly|which is)[,:]? ?\S")
+_again = re.compile(r"(?:i\.e\.|that is|equivalently|≈|\\?approx\w*|about|roughly|which is)[,:]? ?(?![\d.,/-]+\Z)\S")
 _same_as = re.compile(
     r"^(?:or|i\.e\.|that is|equivalently|or equivalently|about|approx\w*\.?|roughly|exactly|just|which is|also)[,:]? "
     r"|^\s*(?:=|≈|~|\\approx)\s*",
@@ -43,9 +43,8 @@ _prose = re.compile(r"[A-Za-z][a-z'-]*(?:[ -][a-z'-]+){0,7}")
 
 def without_notes(gold: str, answer: str) -> Iterator[str]:
     """Yield ``answer`` without notes, as far as the gold has none of the kind."""
-    bare = _per_cent.sub(
-        "percent", _blank.sub(r"\1", _struck.sub(" ", answer) if not _struck.search(gold) else answer)
-    ).strip()
+    kept = answer if _struck.search(gold) else _struck.sub(" ", answer)
+    bare = _per_cent.sub("percent", _blank.sub(r"\1", kept)).strip()
     if rows := _aligned.fullmatch(bare):
         bare = rows[2].replace("&", " ").strip()
     if bare != answer.strip():
@@ -84,10 +83,9 @@ def _is_same(value: str, other: str) -> bool:
         return True
     exact, rounded = rational(left), rational(right)
     if exact is None or rounded is None or not _decimal.fullmatch(other.rstrip("%\\ ")):
-        near = _decimal.fullmatch(other) and rounded is not None and _close(left, rounded)
-        return bool(near)
+        return bool(_decimal.fullmatch(other) and rounded is not None and _close(left, rounded))
     places = len(other.rstrip("%\\ ").partition(".")[2]) + 2 * ("%" in other)
-    return abs(exact - rounded) <= Fraction(1, 10**places)
+    return abs(exact - rounded) < Fraction(1, 10**places)
 
 
 def _close(value: Quotient, rounded: Fraction) -> bool:

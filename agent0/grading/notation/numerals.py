@@ -20,7 +20,7 @@ _engineers = re.compile(
 )
 _times = re.compile(r"(?<=\d)\s*[xX]\s*(?=\d)")
 _imaginary = re.compile(r"(?<![A-Za-z\\])[ij](?![A-Za-z])")
-
+_beside = re.compile(r"\A\s*[A-Za-z]\s*=|\s+(?:\\Omega|ohms?|[VA]|volts?|amps?|units?)\s*\Z")
 _mixed = re.compile(r"\s*([a-z-]+) and ((?:[a-z]+)[ -](?:halves|thirds|quarters|[a-z]+ths))\s*", re.IGNORECASE)
 _BASES = {
     "binary": 2, "ternary": 3, "octal": 8, "decimal": 10, "hexadecimal": 16, "bin": 2, "oct": 8, "dec": 10, "hex": 16,
@@ -55,7 +55,7 @@ def one_figure(gold: str, answer: str) -> tuple[str, str]:
         answer = answer.replace(",", "")
     units = [set(_imaginary.findall(text)) for text in (gold, answer)]
     texts = [text for text in (gold, answer) if not re.search(r"\d", text)]
-    is_number = texts in ([], [gold]) and not _engineers.sub("", f"{gold} {answer}")
+    is_number = texts in ([], [gold]) and not _engineers.sub("", f"{gold} {_beside.sub('', answer)}")
     if is_number and sorted(map(sorted, units)) == [["i"], ["j"]]:
         gold, answer = (_imaginary.sub("i", text) for text in (gold, answer))
     return gold, answer

@@ -36,6 +36,7 @@ _sentence = re.compile(
     re.MULTILINE,
 )
 """A line that speaks of what a program is for."""
+_no_action = re.compile(r"(?i)\W*(?:none|n/a|no (?:action|tool)|nothing)(?: (?:is )?(?:needed|required|necessary))?\W*")
 _pause = re.compile(r"\n\s*PAUSE\s*\Z")
 _fragment = re.compile(r"\"{3}|'{3}|[({\[,:\\]\Z")
 _line_end = re.compile(r"[ \t]*$", re.MULTILINE)
@@ -70,7 +71,7 @@ def action_spans(text: str, toolbox: Toolbox) -> list[CallSpan]:
             action = None
             if is_input:
                 continue
-        if section.label == "action":
+        if section.label == "action" and not _no_action.fullmatch(section.body):
             action = section
     return [*spans, _span(action, toolbox)] if action else spans
 

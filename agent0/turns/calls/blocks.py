@@ -14,7 +14,9 @@ from agent0.turns.programs import is_python
 
 ALIASES = {"python": ("py", "python3", "ipython"), "shell": ("bash", "sh", "console")}
 """Languages that name a tool beside its own name."""
-_opening = re.compile(r"^[ \t]{0,8}(?P<sign>`{3,}|~{3,})[ \t]{0,8}(?P<language>[\w.+-]{0,20})[^\n`]*\n", re.MULTILINE)
+_opening = re.compile(
+    r"^(?P<indent>[ \t]{0,8})(?P<sign>`{3,}|~{3,})[ \t]{0,8}(?P<language>[\w.+-]{0,20})[^\n`]*\n", re.MULTILINE
+)
 _printing = re.compile(r"\bprint\s*\(")
 MOST_TRIED, MOST_CLOSINGS = 16, 8
 """Blocks whose end is looked for as that of a program, and fences at which one is tried to end."""
@@ -53,11 +55,18 @@ def tool_blocks(text: str, tools: Mapping[str, str]) -> Iterator[FencedBlock]:
         tried += is_program
         closing = _closing_of(text, opening, is_program=is_program)
         inner_end, position = closing.span() if closing else (len(text), len(text))
-        body = text[opening.end() : inner_end].strip("\n")
+        body = _unindented(text[opening.end() : inner_end].strip("\n"), opening["indent"])
         if not language and _printing.search(body) and is_python(body):
             tool = tools.get("python", "")
         if tool:
             yield FencedBlock(tool, body, opening.start(), position, closing is not None)
+
+
+def _unindented(body: str, indent: str) -> str:
+    """``body`` without the ``indent`` of its fences, as in a list, where each line has it."""
+    lines = body.split("\n")
+    is_indented = bool(indent) and all(line.startswith(indent) for line in lines if line.strip())
+    return "\n".join(line.removeprefix(indent) for line in lines) if is_indented else body
 
 
 def _closing_of(text: str, opening: re.Match[str], *, is_program: bool) -> re.Match[str] | None:

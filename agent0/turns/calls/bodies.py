@@ -52,7 +52,8 @@ _unescaped = re.compile(
 _second = re.compile(r"[\"']\s{0,9},\s{0,9}\w{1,64}\s{0,9}=\s{0,9}[\"'\d\[{TFN]")
 _mark = re.compile(r"<\|?/?\w{1,40}\|?>\s*\Z|<\|\w{1,40}\|>")
 _braced = re.compile(rf"call:{_name}(?=\{{)")
-_quoted = re.compile(r"<\|\"\|>(.*?)<\|\"\|>", re.DOTALL)
+_braced_end = re.compile(r"<tool_call\|>|<end_function_call>|\Z")
+_quoted = re.compile(r"(<\|\"\|>|<escape>)(.*?)\1", re.DOTALL)
 
 
 class CallSpan(NamedTuple):
@@ -150,13 +151,13 @@ def _end_of_parameter(text: str, start: int, *, is_keyed: bool) -> tuple[int, in
 
 
 def braced_calls(text: str, position: int, toolbox: Toolbox) -> Body | None:
-    """Read calls as Gemma 4 writes them: ``call:name{key:<|"|>text<|"|>}``."""
+    """Read calls as Gemma 4 writes them, ``call:name{key:<|"|>text<|"|>}``, or FunctionGemma, with ``<escape>``."""
     head = _braced.match(text, position)
-    if not head:
+    ending = _braced_end.search(text, head.end()) if head else None
+    if not head or not ending:
         return None
-    end = text.find("<tool_call|>", head.end())
-    end = end if end >= 0 else len(text)
-    body = _quoted.sub(lambda quoted: json.dumps(quoted[1], ensure_ascii=False), text[head.end() : end])
+    end = ending.start()
+    body = _quoted.sub(lambda quoted: json.dumps(quoted[2], ensure_ascii=False), text[head.end() : end])
     value, _, problem = read_or_why(body, unclosed=True)
     return None if problem else ([call_of(head["name"], value, text[position:end], toolbox)], end)
 

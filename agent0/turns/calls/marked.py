@@ -15,18 +15,19 @@ from agent0.turns.calls.toolbox import Toolbox
 MOST_FAILED = 8
 """Calls that cannot be read, after which each is looked for up to the next mark only."""
 _STRONG = "tool[_\u2581]?calls?|function[_\u2581]?calls?|tool[_\u2581]?uses?|tool[_\u2581]?code|action_start|plugin"
-_WEAK = "tools?|im_start"
+_WEAK = "tools?|actions?|im_start"
 """Words that mark a call only where one follows: a list of tools begins so, too, and ``<|im_start|>`` is a turn's."""
 _pipe = "[|\uff5c]?"
 _edge = "(?:begin|start|section|end|stop|argument|sep)"
 _opening = re.compile(
-    rf"(?i)(?P<left>[<\[])(?P<pipe>{_pipe})(?P<slash>/?){_pipe}(?:[a-z]{{1,20}}[:_|\uff5c])?(?P<before>{_edge}_)?"
+    rf"(?i)(?P<left>[<\[])(?P<pipe>{_pipe})(?P<slash>/?){_pipe}(?:(?!{_edge}_)[a-z]{{1,20}}[:_|\uff5c])?(?P<before>{_edge}_)?"
     rf"(?:(?P<word>{_STRONG})|(?P<weak>{_WEAK}))(?P<after>(?:[_\u2581]?{_edge})*)(?P<last>{_pipe})(?P<right>[>\]])"
     rf"|(?P<python><\|python_tag\|>)|(?P<function>(?=<{SPACE}(?:function(?:_call)?|invoke)(?:=|\s+name\s*=)))"
     "|(?P<sign>\u273fFUNCTION\u273f:[ \\t]*(?P<named>[\\w.-]{1,64})\\s*\u273fARGS\u273f:[ \\t]*)"
 )
 _result = re.compile(r"(?im)<\|?(?:tool|function)_(?:response|result|output)s?\|?>|^[ \t]*observation:")
 _padding = re.compile(r"[\s}\],;]*")
+_words = re.compile(r"[ \t]*(?:[a-z]+\b|[.,;:])[^\n{}<>\[\]]*?(?:[.!?](?=\s)|\n|\Z)")
 _bare_name = re.compile(r"\s*([A-Za-z_][\w.-]{0,63})\s*(?=<|\[/|\Z)")
 
 
@@ -105,11 +106,12 @@ def _by_name(text: str, start: int, toolbox: Toolbox) -> Body | None:
 
 
 def _unreadable(text: str, start: int, position: int, why: str) -> Body:
-    """A call that cannot be read: up to the next mark."""
+    """A call that cannot be read: up to the next mark, or of words to the end of their sentence."""
     following = _opening.search(text, position)
     while following and following["function"] is not None and following.start() <= start:
         following = _opening.search(text, following.start() + 1)
-    inner_end = following.start() if following else len(text)
+    words = None if following else _words.match(text, start)
+    inner_end = following.start() if following else words.end() if words else len(text)
     end = following.end() if following and _closes(following) else inner_end
     return [ToolCall(name="", raw=text[start:inner_end], error=why)], max(end, position)
 

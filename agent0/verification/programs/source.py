@@ -21,6 +21,7 @@ MOST_PARSED, MOST_PROSE = 400_000, 100_000
 """Characters that are parsed to find the ends of fenced blocks, and the lines of one text that are prose."""
 _fence = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+-]*)[^\n`]*$", re.MULTILINE)
 _loose_fence = re.compile(r"`{3,}[ \t]*(?:(?:python3?|py)\b)?[ \t]*\n?(.*?)(?:`{3,}|\Z)", re.DOTALL | re.IGNORECASE)
+_indented = re.compile(r"(?:(?<=\n\n)|\A)(?:(?: {4}|\t)[^\n]*\n?|[ \t]*\n)+")
 _PYTHON = ("", "python", "py", "python3")
 _tag = re.compile(
     r"^(?:[ \t]*</?[|\w]{1,20}>)+|(?:</?[|\w]{1,20}>[ \t]*)+$|^[ \t]*\[/?[A-Z]{1,20}\][ \t]*$", re.MULTILINE
@@ -39,9 +40,9 @@ def program_of(reply: str, setup: str, entry: str) -> str:
     """Extract the program from ``reply``, with what the prompt (``setup``) defines before it.
 
     The first reading that is a program and defines ``entry``: fenced blocks (the last that defines it, after those that
-    define what it uses), the reply itself, blocks within lines, the reply without the tags, the sentences or the marks
-    of an interpreter around its code, a text within JSON. A body without its ``def`` is appended to the prompt that it
-    completes. Thoughts hold none.
+    define what it uses), the reply itself, blocks within lines or by their indent, the reply without the tags, the
+    sentences or the marks of an interpreter around its code, a text within JSON. A body without its ``def`` is appended
+    to the prompt that it completes. Thoughts hold none.
     """
     text = split_thoughts(_plain(reply[:LONGEST])).visible
     readings = _readings(text, entry)
@@ -89,6 +90,7 @@ def _readings(text: str, entry: str) -> Iterator[str]:
     yield text
     yield _chosen([textwrap.dedent(match[1]) for match in _loose_fence.finditer(text)][:MOST_FENCES], entry)
     yield textwrap.dedent(text)
+    yield _chosen([textwrap.dedent(match[0]) for match in _indented.finditer(text)][:MOST_FENCES], entry)
     yield from (_without_prose(code) for code in (*blocks[-MOST_BLOCKS:], text) if entry in code)
     yield "\n".join(line[4:] for line in text.split("\n") if line[:4] in (">>> ", "... "))
     yield from _texts(text)

@@ -135,6 +135,8 @@ def _methods_called(fixtures: "pytest_stand_in.Fixtures", kind: type) -> None:
         _around(instance, "setup", name)
         _called(fixtures, getattr(instance, name))
         _around(instance, "teardown", name)
+    for inner in [value for name, value in vars(kind).items() if name.startswith("Test") and _is_class(value)]:
+        _methods_called(fixtures, inner)
 
 
 def _around(instance: Any, when: str, name: str) -> None:
