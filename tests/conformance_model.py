@@ -8,6 +8,7 @@ token ids that only the chat template may write.
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -52,6 +53,13 @@ class ModelConformance:
         first, again = await model.generate(ask()), await model.generate(ask())
         assert essence(first) == essence(again)
         assert first.logprobs == pytest.approx(again.logprobs, abs=1e-3)
+
+    async def test_a_turn_is_heard_as_far_as_it_is_written(self, model: Model) -> None:
+        """By those that stream; in ever longer beginnings of its text."""
+        heard: list[str] = []
+        written = await model.generate(replace(ask(), listen=heard.append))
+        assert bool(heard) == getattr(model, "streams", False)
+        assert all(after.startswith(before) for before, after in pairwise([*heard, written.text]))
 
     async def test_seeds_give_different_turns(self, model: Model) -> None:
         turns = await asyncio.gather(*(model.generate(ask(seed=n)) for n in range(12)))

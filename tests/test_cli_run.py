@@ -54,6 +54,17 @@ def test_a_folder_that_only_the_command_names_is_the_one_that_is_read(finished):
         assert f"Next: AGENT0_HOME={home} agent0 run show" in one.err
 
 
+def test_a_checkpoint_can_be_talked_to_as_its_run_had_it(home):
+    """With its adapter: the scripted student's skill is in that. The chat itself leaves no trace."""
+    before = call("events", "stats", "--json", home=home).json
+    said = call("chat", "LAST/student-1", "--once", "What is 12+30?", "--temperature", "0", "--json", home=home)
+    assert said.code == 0 and said.json["calls"][0]["output"] == "42" and said.json["answer"] == "42", said.err
+    without = call("chat", "LAST", "--once", "What is 12+30?", "--no-tools", "--json", home=home).json["calls"]
+    assert {made["state"] for made in without} <= {"error"}, "it may write calls, which nothing carries out"
+    assert call("chat", "LAST/student-9", "--once", "hm", home=home).code == 1
+    assert call("events", "stats", "--json", home=home).json == before
+
+
 def append(home: Path, run: str, *events: Event) -> None:
     async def work() -> None:
         async with open_log(load("scripted", {"home": str(home)}, {})) as log:

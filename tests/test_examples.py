@@ -26,7 +26,7 @@ ELSEWHERE = {
     "files of the network": ("model get", "model rm"),
     "goes on until it is stopped": (
         "--follow", "handlers run", "metrics serve", "projections run", "run watch", "tool serve", "agent0 up",
-        "agent0 view",
+        "agent0 view", "agent0 chat tiny", "agent0 chat qwen",
     ),
     "checkpoints with weights, which scripted runs have not": (
         "model ab", "model card", "model compare", "model exam", "model export", "model lineage", "model promote",

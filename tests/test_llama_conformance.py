@@ -9,6 +9,8 @@ import pytest
 import pytest_asyncio
 
 from agent0.assembly.runtime.providers import provider_of
+from agent0.assembly.validate.model_checks import models
+from agent0.config.loading import load
 from agent0.errors import DependencyError, RefusedError
 from agent0.infra.engine.chat_template import chat_of
 from agent0.infra.models.llama_cpp import LlamaCpp
@@ -20,6 +22,7 @@ from tests.adapters import adapter
 from tests.conformance_model import ModelConformance, ask, essence
 from tests.llama_server import MISSING
 from tests.memory import MemoryArtifacts
+from tests.test_gguf_header import file as gguf_file
 
 
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)
@@ -76,6 +79,31 @@ async def test_a_gguf_file_is_served_as_it_is(tmp_path: Path) -> None:
         await served.close()
         await folder.close()
     assert not list((tmp_path / "cache").glob("*.gguf"))
+
+
+@pytest.mark.skipif(bool(MISSING), reason=MISSING)
+async def test_a_gguf_file_of_an_unknown_architecture_is_named(tmp_path: Path) -> None:
+    """By the server, which alone knows what it serves; in one line."""
+    gguf, file = pytest.importorskip("gguf"), tmp_path / "odd.gguf"
+    writer = gguf.GGUFWriter(file, "mystery")
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+    model = LlamaCpp(file, MemoryArtifacts(), StudentConfig(provider="llamacpp"), cache=tmp_path / "cache", threads=1)
+    with pytest.raises(DependencyError, match="Its architecture is mystery; qwen2, qwen3, llama are known") as caught:
+        await model.generate(ask())
+    assert len(str(caught.value).splitlines()) == 1
+    await model.close()
+
+
+def test_a_gguf_file_that_is_cut_or_has_no_chat_template_is_named_by_role(tmp_path: Path) -> None:
+    file, bare = tmp_path / "cut.gguf", gguf_file(tmp_path / "bare.gguf", "")
+    write_base(BASE, file)
+    file.write_bytes(file.read_bytes()[:-1])
+    for path, why in ((file, "It ends within"), (bare, "This model has no chat template.")):
+        settings = load("tiny", {"home": str(tmp_path), "run.student.provider": f"llamacpp/{path}"}, {})
+        [check] = [check for check in asyncio.run(models(settings)) if check.state == "fail"]
+        assert check.name == "student model" and why in check.detail and check.fix
 
 
 @pytest.mark.parametrize(("content", "why"), [(None, "There is no file"), (b"{}", "not those of a GGUF file")])

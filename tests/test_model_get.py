@@ -18,9 +18,11 @@ from agent0.assembly.runtime import doctor
 from agent0.assembly.runtime.providers import check_models
 from agent0.config import catalogue
 from agent0.config.catalogue import StoredModel, read_entry, store_of, stored_model, stored_models
-from agent0.config.loading import amended, load
+from agent0.config.loading import amended, load, resolve
 from agent0.errors import Agent0Error, ConfigError, DependencyError, NotFoundError
+from agent0.infra.models.transformers import BASE
 from agent0.infra.weights.gguf import FAMILIES as SERVED
+from agent0.infra.weights.gguf import write_base
 from agent0.settings.catalogue import CatalogueModel
 from tests.model_places import Places, wheel
 from tests.terminal import agent0
@@ -163,8 +165,21 @@ def test_what_is_no_model_of_that_kind_is_not_kept(content: bytes, tmp_path: Pat
     assert "Its architecture is qwen2, not llama" in refused(tmp_path / "home", model, str(page))[1][-1]
 
 
-def test_a_gated_model_names_its_page(places: Places, content: bytes, tmp_path: Path) -> None:
-    places.status = (403, "GatedRepo")
+def test_a_file_that_is_cut_is_not_kept_though_nobody_knows_its_digest(content: bytes, tmp_path: Path) -> None:
+    file, unknown = tmp_path / FILE, entry(content, sha256="", bytes=0)
+    write_base(BASE, file)
+    whole = file.read_bytes()
+    for size in (len(whole) - 1, len(whole) // 2, 1000):
+        file.write_bytes(whole[:size])
+        said = refused(tmp_path / "home", unknown, str(file))[1][-1]
+        assert ("ends within" in said or "cut short" in said or "ends too early" in said) and "again" in said, said
+    file.write_bytes(whole)
+    assert got(tmp_path / "home", unknown, str(file))[0].file.read_bytes() == whole
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_gated_model_names_its_page(status: int, places: Places, content: bytes, tmp_path: Path) -> None:
+    places.status = (status, "GatedRepo")
     said = refused(tmp_path, entry(content), "hub")[1][-1]
     assert "is gated" in said and f"https://huggingface.co/{REPOSITORY}" in said and "HF_TOKEN" in said
     places.status = (404, "EntryNotFound")
@@ -259,12 +274,18 @@ def test_a_name_stands_for_the_stored_file(content: bytes, tmp_path: Path, monke
     plain = {"home": str(home), "run.student.model": name}
     before = load("tiny", plain, {}).run.student
     assert (before.provider, before.model, before.form) == ("llamacpp", name, "fence")
-    with pytest.raises(DependencyError, match=f"It is not stored here. agent0 model get {name}"):
+    with pytest.raises(
+        DependencyError, match=rf"It is not stored here \(468 MiB, licence Apache-2.0\). agent0 model get {name}"
+    ):
         check_models(load("tiny", plain | {"run.teacher.provider": "scripted"}, {}).run)
     (tmp_path / FILE).write_bytes(content)
     stored, _ = got(home, model, str(tmp_path / FILE))
     student = load("tiny", plain, {}).run.student
     assert (student.provider, Path(student.model), student.prompts) == ("llamacpp", stored.file, "full")
+    assert (student.max_tokens, student.num_ctx) == (model.max_tokens, min(model.context, 8 * model.max_tokens))
+    longer = load("tiny", plain | {"run.student.max_tokens": "2000"}, {}).run.student
+    assert (longer.max_tokens, longer.num_ctx) == (2000, student.num_ctx), "what somebody set stays"
+    assert resolve("tiny", plain, {}).origins["run.student.num_ctx"] == f"model {name}"
     assert load("ollama", {"home": str(home), "run.teacher.model": name}, {}).run.teacher.model == str(stored.file)
     above = plain | {"run.student.provider": "transformers", "run.student.tool_form": "actions"}
     student = load("tiny", above, {}).run.student
@@ -273,6 +294,7 @@ def test_a_name_stands_for_the_stored_file(content: bytes, tmp_path: Path, monke
     assert (served.provider, served.model) == ("ollama", name)
     changed = amended(load("tiny", {"home": str(home)}, {}).run, {"student.model": name}, home).student
     assert (changed.provider, Path(changed.model)) == ("llamacpp", stored.file)
+    assert (changed.prompts, changed.max_tokens) == ("full", model.max_tokens), "not those of the packaged model"
     [check] = asyncio.run(doctor.LOOKS["stored models"](load("tiny", plain, {})))
     assert check.state == "ok" and name in check.name
     stored.file.write_bytes(b"")

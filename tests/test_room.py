@@ -10,10 +10,10 @@ import pytest
 
 from agent0.assembly.validate import requirements
 from agent0.assembly.validate.requirements import REQUIREMENTS
-from agent0.assembly.validate.room import Check, disk_need, generating, local_models, memory_needs, training
+from agent0.assembly.validate.room import Check, LocalModel, disk_need, generating, local_models, memory_needs, training
 from agent0.config.loading import load
 from agent0.infra.engine.memory_need import Shape, need_to_generate, shape_of
-from agent0.settings import Settings
+from agent0.settings import Settings, StudentConfig
 from benchmarks.memory import QWEN, qwen
 
 GIB = 1 << 30
@@ -85,6 +85,22 @@ async def test_each_device_has_its_own_room(tmp_path: Path, monkeypatch: pytest.
     ]
     monkeypatch.setattr(requirements, "_memory", lambda: 256 * GIB)
     assert [check.state for check in await memory(held(tmp_path, "3070ti", **on_cpu))] == ["ok"]
+
+
+def test_a_server_of_ours_needs_its_slots_and_not_all_that_wait(tmp_path: Path) -> None:
+    """Of a GGUF file: that, and keys and values in half precision."""
+    weights(tmp_path / "small-float16", "Qwen2.5-1.5B-Instruct")
+    (tmp_path / "small.gguf").write_bytes(bytes(1 << 20))
+    shape = shape_of(tmp_path / "small-float16")
+    actor = StudentConfig(provider="llamacpp", model=str(tmp_path / "small.gguf"), num_ctx=4096, parallel=4)
+    few, many = (
+        LocalModel("student", actor, tmp_path / "small-float16", True, None).to_generate(rows) for rows in (1, 500)
+    )
+    assert few == many and few.weights == 1 << 20
+    assert few.activations == 2 * 2 * shape.cached * shape.layers * 4 * 4096
+    folder = actor.model_copy(update={"model": str(tmp_path / "small-float16")})
+    of_folder = LocalModel("student", folder, tmp_path / "small-float16", True, None).to_generate(1)
+    assert (of_folder.weights, of_folder.activations) == (4 * shape.weights, 2 * few.activations)
 
 
 async def test_what_is_not_done_here_needs_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,6 +56,14 @@ def test_all_that_profile_vllm_lacks_is_one_message(tmp_path: Path) -> None:
     assert "Nothing answers at http://127.0.0.1:1" in said and "Errno" not in said
 
 
+def test_a_name_alone_is_of_both_roles_and_where_it_is_not_stored_that_is_said(tmp_path: Path) -> None:
+    for command in (("run", "start"), ("doctor",)):
+        said = call(*command, "--model", "qwen3-0.6b", home=tmp_path)
+        text = (said.out + said.err).replace("\t", " ")
+        assert said.code == 5 and text.count("It is not stored here (licence Apache-2.0).") == 2, text
+        assert text.count("agent0 model get qwen3-0.6b") == 2 and "student model" in text and "teacher model" in text
+
+
 def test_who_resumes_asks_the_server_that_the_run_began_with(tmp_path: Path) -> None:
     there = held(tmp_path, "ollama", models__ollama_url="http://10.1.2.3:11434")
     event = started(there).event

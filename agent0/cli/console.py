@@ -48,7 +48,7 @@ WIDE = 10_000
 """Columns where the reader is a program: nothing is wrapped or cut."""
 USUAL = 80
 """Columns of a terminal that does not say how many it has."""
-STYLES = {"red": 31, "green": 32, "yellow": 33}
+STYLES = {"dim": 2, "red": 31, "green": 32, "yellow": 33}
 
 
 def settings(

@@ -17,6 +17,9 @@ agent0 bench baseline --data rows --limit 20 --out -
 agent0 bench report LAST --out page.html
 agent0 bench fetch gsm8k --data rows
 agent0 calibrate --help
+agent0 chat tiny
+agent0 chat qwen2.5-coder-0.5b-instruct --tools python
+agent0 chat LAST/student-1 --once "What is 12+30?"
 agent0 config show --profile climb --origin
 agent0 config validate --profile mine.toml
 agent0 config docs
@@ -24,6 +27,7 @@ agent0 curriculum show LAST
 agent0 curriculum draw LAST --out curriculum.svg
 agent0 doctor
 agent0 doctor --profile climb --smoke
+agent0 doctor --model qwen2.5-coder-0.5b-instruct
 agent0 events tail --run LAST -n 50
 agent0 events tail --follow --type CheckpointTrained
 agent0 events show +100
@@ -108,6 +112,7 @@ agent0 router budget set run LAST --cap 5
 agent0 router budget show run LAST
 agent0 run start --profile scripted
 agent0 run start --profile climb --seed 1 --set run.iterations=10
+agent0 run start --model qwen2.5-coder-0.5b-instruct --iterations 1 --tasks 8
 agent0 run resume LAST
 agent0 run list --limit 5
 agent0 run show LAST --full

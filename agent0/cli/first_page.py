@@ -29,6 +29,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "verify": "Measure verifiers on labelled pairs.",
     },
     "Models": {
+        "chat": "Talk with a model or a checkpoint, which has its tools.",
         "model": "Checkpoints: list, compare, promote, export, serve elsewhere.",
         "router": "Budgets of model calls: what may be spent, what was.",
         "tiny": "The built-in small model: make it, read its card.",

@@ -85,16 +85,18 @@ def resolve(
         _plant(tree, _path(entry.key), _typed(entry), entry)
     tree["profile"] = Path(chosen).stem if chosen.endswith(".toml") else chosen
     tree["home"] = _home(tree.get("home"))
-    _place_models(tree, ranks, tree["home"])
+    placed = _place_models(tree, ranks, tree["home"])
     settings = _validated(tree, winners)
     settings._typed = frozenset(overrides)
     settings._profile_file = str(Path(chosen).absolute()) if chosen.endswith(".toml") else ""
-    return Loaded(settings, {entry.key: entry.origin for entry in winners.values()})
+    return Loaded(settings, {entry.key: entry.origin for entry in winners.values()} | placed)
 
 
-def _place_models(tree: Mapping[str, Any], ranks: Mapping[str, int], home: Path) -> None:
+def _place_models(tree: Mapping[str, Any], ranks: Mapping[str, int], home: Path) -> dict[str, str]:
     """Put the stored file of a model of the catalogue in the place of its name, with the provider and form of calls
-    that suit it unless they are set where the name is, or above."""
+    that suit it unless they are set where the name is, or above, and with its limits where nobody set any. Returns the
+    origin of each value, by key, but of the name itself."""
+    origins: dict[str, str] = {}
     for role in ("student", "teacher"):
         actor = tree.get("run", {}).get(role, {})
         entry = catalogue_model(str(actor.get("model", "")))
@@ -102,10 +104,17 @@ def _place_models(tree: Mapping[str, Any], ranks: Mapping[str, int], home: Path)
         if entry is None or rank is None:
             continue
         suits = {"provider": SERVED} | ({"tool_form": entry.tool_form} if role == "student" else {})
-        actor |= {key: value for key, value in suits.items() if ranks.get(f"run.{role}.{key}", rank + 1) > rank}
+        placed: dict[str, Any] = {
+            key: value for key, value in suits.items() if ranks.get(f"run.{role}.{key}", rank + 1) > rank
+        }
+        unset = {"prompts": "full", "max_tokens": entry.max_tokens, "num_ctx": entry.num_ctx}
+        placed |= {key: value for key, value in unset.items() if f"run.{role}.{key}" not in ranks}
+        actor |= placed
+        origins |= {f"run.{role}.{key}": f"model {entry.name}" for key in placed}
         stored = stored_model(home, entry.name)
         if stored and not stored.problem and actor["provider"] in (SERVED, "transformers"):
             actor["model"] = str(stored.file)
+    return origins
 
 
 def amended(run: RunConfig, changes: Mapping[str, str], home: Path | None = None) -> RunConfig:

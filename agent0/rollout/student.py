@@ -106,6 +106,20 @@ def begin(
     )
 
 
+def follow_up(
+    progress: AttemptProgress,
+    task: Task,
+    prompt: Prompt,
+    config: StudentConfig,
+    available: Mapping[str, Tool] | None = None,
+) -> AttemptProgress:
+    """Start an attempt at ``task`` as the next question of the conversation ``progress``: its turns, calls and work
+    folder stay, budgets are those of a new attempt. The rest as for ``begin``."""
+    fresh = begin(task, prompt, config, available)
+    transcript = (*progress.transcript, fresh.transcript[-1])
+    return fresh.but(transcript=transcript, written=progress.written, called=progress.called, work=progress.work)
+
+
 async def step(progress: AttemptProgress, conditions: Conditions) -> AttemptProgress:
     """Run one more turn: generate, then carry out its tool calls; returns the new progress.
 

@@ -16,7 +16,7 @@ from typing import Any
 from agent0.chat_format import CLOSE, OPEN, format_action
 from agent0.events.values import Turn
 from agent0.ports.models import Generation, ToolSpec
-from agent0.turns.calls.blocks import STOPS, first_block, languages, output_block
+from agent0.turns.calls.blocks import STOPS, FencedBlock, first_block, languages, output_block
 from agent0.turns.calls.toolbox import Toolbox
 from agent0.turns.thoughts import split_thoughts
 
@@ -144,11 +144,9 @@ def stops(form: str) -> tuple[str, ...]:
 def until_call(written: Generation, tools: Sequence[ToolSpec], form: str) -> Generation:
     """Return ``written`` up to the end of its first block that calls one of ``tools``, where ``form`` has such: what
     follows was written before the output was known. No token is taken apart, and a block in a thought ends nothing."""
-    visible = split_thoughts(written.text).visible if form == FENCE else ""
-    block = first_block(visible, languages([tool.name for tool in tools]))
-    if block is None or not written.text.endswith(visible):
+    block, end = _calling_block(written.text, tools, form)
+    if block is None:
         return written
-    end = len(written.text) - len(visible) + block.end
     if not block.closed:  # a server leaves out what it stopped at
         is_whole = written.token_ids or written.finish == "length"
         return written if is_whole else replace(written, text=f"{written.text.rstrip()}\n```")
@@ -164,6 +162,23 @@ def until_call(written: Generation, tools: Sequence[ToolSpec], form: str) -> Gen
         margins=written.margins[:kept],
         finish="stop",
     )
+
+
+def whole_call(text: str, tools: Sequence[ToolSpec], form: str) -> str:
+    """Return ``text``, of a turn that is still written, up to the end of the block that ends the turn (``until_call``);
+    empty while there is none."""
+    block, end = _calling_block(text, tools, form)
+    return text[:end] if block and block.closed else ""
+
+
+def _calling_block(text: str, tools: Sequence[ToolSpec], form: str) -> tuple[FencedBlock | None, int]:
+    """The first block of ``text`` that calls one of ``tools``, where ``form`` has such, and where in ``text`` it
+    ends."""
+    visible = split_thoughts(text).visible if form == FENCE else ""
+    block = first_block(visible, languages([tool.name for tool in tools]))
+    if block is None or not text.endswith(visible):
+        return None, len(text)
+    return block, len(text) - len(visible) + block.end
 
 
 def text_arguments(specs: Sequence[ToolSpec]) -> dict[str, str]:

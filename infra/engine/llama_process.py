@@ -19,7 +19,7 @@ from agent0.infra.engine.worker_process import environment_of
 START_S = 120.0
 """Seconds in which a server must have loaded its model."""
 LAST_WORDS = 300
-"""Characters of what a server that did not start said."""
+"""Characters of the last line that a server wrote which did not start."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,9 @@ async def start(options: LlamaOptions, log_file: Path) -> LlamaProcess:
         raise
     if not url:
         await _end(child)
-        output = log_file.read_bytes()[before:].decode(errors="replace").strip()[-LAST_WORDS:]
-        why = f"It did not start with {options.model}. Last words: {output or 'none'}"
+        output = log_file.read_bytes()[before:].decode(errors="replace").strip()
+        last = output.splitlines()[-1][-LAST_WORDS:] if output else "none"
+        why = f"It did not start with {options.model}. Last words: {last}"
         raise DependencyError("llama.cpp's server", why, f"See {log_file}.")
     return LlamaProcess(child, url)
 

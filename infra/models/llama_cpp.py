@@ -45,6 +45,8 @@ class LlamaCpp:
     way. Nobody else can ask it: it listens on the loopback interface and wants a key of its own.
     """
 
+    streams = True
+
     def __init__(self, model: Path, artifacts: Artifacts, actor: ActorConfig, *, cache: Path, threads: int) -> None:
         self._is_file = is_gguf(model)
         if not self._is_file:
@@ -125,7 +127,11 @@ class LlamaCpp:
         options = LlamaOptions(
             str(base), paths, self._window(), self._actor.parallel, self._threads, key, half_cache=self._is_file
         )
-        self._process = await start(options, folder / "server.log")
+        try:
+            self._process = await start(options, folder / "server.log")
+        except DependencyError as error:
+            why = await asyncio.to_thread(unusable, self._path) if self._is_file else ""
+            raise DependencyError("llama.cpp's server", f"{error.why} {why}".strip(), error.fix) from None
         url, silent_s = f"{self._process.url}/v1", self._actor.timeout_s
         # an end would be seen; it is silent while it reads the long prompt of another call
         overrides = {"base_url": url, "silent_s": silent_s, "model": "", "key_env": ""}

@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from math import prod
 from pathlib import Path
@@ -70,6 +71,10 @@ def unusable(file: Path) -> str:
 @lru_cache(maxsize=16)
 def _unusable(file: Path, size: int, mtime_ns: int) -> str:
     header = _header(file)
+    for name, tensor in header.tensors.items():
+        with suppress(OperationError):  # numbers whose size is not known
+            if tensor.start + _bytes(tensor) > size:
+                raise DependencyError(f"The model {file.name}", f"It ends within {name}.", DOWNLOAD)
     family = str(header.fields.get("general.architecture", "unknown"))
     if family not in FAMILIES:
         return f"Its architecture is {family}; {', '.join(FAMILIES)} are known."
@@ -77,9 +82,8 @@ def _unusable(file: Path, size: int, mtime_ns: int) -> str:
         return why
     try:
         _names(header)
-        for name, tensor in header.tensors.items():
-            if tensor.start + _bytes(tensor) > size:
-                raise DependencyError(f"The model {file.name}", f"It ends within {name}.", DOWNLOAD)
+        for tensor in header.tensors.values():
+            _kind(tensor)
         configuration(file)
     except OperationError as error:
         return error.why

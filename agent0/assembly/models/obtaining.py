@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 from agent0.config.catalogue import NOTE, StoredModel, store_of, stored_model
@@ -15,7 +16,7 @@ from agent0.errors import Agent0Error, DependencyError, NotFoundError, Operation
 from agent0.infra.model_files import hub, local, ollama, packages
 from agent0.infra.model_files.offers import Offer, Report
 from agent0.infra.storage.files import RESERVE
-from agent0.infra.weights.dequantise import digest_of
+from agent0.infra.weights.dequantise import digest_of, unusable
 from agent0.infra.weights.gguf_header import read_header
 from agent0.settings.catalogue import CatalogueModel, HubSource, OllamaSource, PackageSource
 
@@ -134,6 +135,7 @@ def _checked(entry: CatalogueModel, file: Path, expected: str) -> str:
 
     Raises:
         OperationError: it has another digest, or is of another architecture.
+        DependencyError: it is no GGUF file, or is cut short.
     """
     digest = digest_of(file)
     try:
@@ -146,6 +148,8 @@ def _checked(entry: CatalogueModel, file: Path, expected: str) -> str:
         if architecture != entry.architecture:
             why = f"Its architecture is {architecture}, not {entry.architecture}."
             raise OperationError(f"This is not the file of {entry.name}.", why, "Name another --from.")
+        if find_spec("gguf"):
+            unusable(file)  # reads the size of each kind of numbers from that package
     except Agent0Error:
         file.unlink()
         raise

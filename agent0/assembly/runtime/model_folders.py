@@ -15,21 +15,24 @@ def require_folder(folder: Path) -> None:
     """Raises DependencyError where ``folder``, of a saved model, is not there, with the command that downloads one."""
     if folder.is_dir():
         return
-    if catalogue_model(str(folder)):
-        raise DependencyError(f"The model {folder}", "It is not stored here.", f"agent0 model get {folder}")
+    if entry := catalogue_model(str(folder)):
+        size = f"{entry.bytes >> 20:,} MiB, " if entry.bytes else ""
+        why = f"It is not stored here ({size}licence {entry.licence})."
+        raise DependencyError(f"The model {folder}", why, f"agent0 model get {folder}")
     owner = "Qwen" if folder.name.startswith("Qwen") else "OWNER"
     fix = f"hf download {owner}/{folder.name} --local-dir {folder}. Or: Name a folder that a model was saved to."
     raise DependencyError(f"The model {folder.name}", f"There is no folder {folder.absolute()}.", fix)
 
 
 def require_file(file: Path) -> None:
-    """Raises DependencyError where the GGUF ``file`` is not there, or is none."""
+    """Raises DependencyError where the GGUF ``file`` is not there, is none, or is cut short."""
     fix = f"hf download OWNER/REPOSITORY {file.name} --local-dir {file.parent}. Or: Name a file that is there."
     if not file.is_file():
         raise DependencyError(f"The model {file.name}", f"There is no file {file.absolute()}.", fix)
     with file.open("rb") as content:
         if content.read(4) != b"GGUF":
             raise DependencyError(f"The model {file.name}", "Its first bytes are not those of a GGUF file.", fix)
+    unusable(file)
 
 
 def served_here(actor: ActorConfig) -> Path:

@@ -15,7 +15,7 @@ from agent0.errors import Agent0Error, RequirementsError
 from agent0.infra.engine.folder_template import form_of_folder
 from agent0.infra.models.transformers import BASE, PACKAGED, check_folder
 from agent0.infra.weights.gguf import chat_template
-from agent0.infra.weights.gguf_header import is_gguf
+from agent0.infra.weights.gguf_header import file_template, is_gguf
 from agent0.infra.weights.readable import check_readable
 from agent0.settings import ActorConfig, Settings, StudentConfig
 from agent0.settings.roles import is_packaged
@@ -67,6 +67,8 @@ async def _model(actor: ActorConfig, settings: Settings, *, trained: bool) -> li
     provider, folder = provider_of(actor), weights_of(actor)
     looks = [partial(provider.check, actor)] if provider.check else []
     looks += [partial(_templated, folder), partial(_loadable, folder)] if folder else []
+    if (file := template_of(actor)) and is_gguf(file):
+        looks.append(partial(_templated_file, file))
     failures = dict.fromkeys(check for look in looks if (check := _failed(look)))
     if trained and provider.prepare and not failures and not provider.untrainable(actor):
         failures |= dict.fromkeys(filter(None, [await asyncio.to_thread(_failed, partial(provider.prepare, actor))]))
@@ -127,6 +129,13 @@ def _templated(folder: Path) -> None:
         fix = "Take an instruct model: its tokenizer_config.json has a chat_template."
         raise RequirementsError("This model has no chat template.", f"Folder {folder}.", fix)
     form_of_folder(folder, template)
+
+
+def _templated_file(file: Path) -> None:
+    """Raises RequirementsError where a GGUF ``file``, which is there, has no chat template."""
+    if file.is_file() and not file_template(file)[0]:
+        fix = "Take an instruct model's file: tokenizer.chat_template is in it."
+        raise RequirementsError("This model has no chat template.", f"File {file}.", fix)
 
 
 def weights_of(actor: ActorConfig) -> Path | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from agent0.assembly.routing.billing import actors_of
+from agent0.assembly.runtime.model_folders import served_here
 from agent0.assembly.runtime.providers import provider_of
 from agent0.infra.engine.memory_need import (
     SPARE,
@@ -27,6 +28,8 @@ from agent0.settings.training import RecipeConfig
 PROMPT, COMPACT, TOOL = 1_200, 300, 256
 """Tokens of the system turn with nine tools, examples and question; of one of style ``compact``; of what a tool says,
 on the average."""
+READ_AT_ONCE = 256
+"""Tokens of which llama.cpp has logits while it reads a prompt; measured."""
 BASE_DISK = 256 << 20
 """Bytes that a run needs beside what its settings say: the log's server, tables, reports, what is written anew."""
 ATTEMPT, TOKEN = 8 << 10, 32
@@ -63,9 +66,12 @@ class LocalModel:
             return None
 
     def to_generate(self, rows: int) -> MemoryNeed:
-        """Of ``rows`` longest conversations at once; of unknown sizes the least that their weights need."""
+        """Of ``rows`` longest conversations at once, of a server of ours of as many as it has slots; of unknown sizes
+        the least that their weights need."""
         if self.shape is None:
             return MemoryNeed(self.stored / 4 if self.actor.quantization else self.stored, 0.0, 0.0, 0.0, 0.0)
+        if self.actor.provider == "llamacpp":
+            return serving(self.shape, self.actor)
         return generating(self.shape, self.actor, rows)
 
     def to_train(self) -> float:
@@ -109,6 +115,16 @@ def generating(shape: Shape, actor: ActorConfig, rows: int) -> MemoryNeed:
         shape, rows=rows, prompt=prompt, tokens=actor.max_tokens, precision=precision, quantized=quantized,
         function=as_function(shape, precision, quantized),
     )  # fmt: skip
+
+
+def serving(shape: Shape, actor: ActorConfig) -> MemoryNeed:
+    """Estimate the memory of the llama.cpp server of ``actor``: its file, or float32 weights of a folder; keys and
+    values of every slot at its longest, in half precision for a file; logits while prompts are read."""
+    file = served_here(actor)
+    size, number = (file.stat().st_size, 2) if is_gguf(file) else (4 * shape.weights, 4)
+    window = min(actor.num_ctx, shape.context or actor.num_ctx)
+    cache = 2.0 * number * shape.cached * shape.layers * actor.parallel * window
+    return MemoryNeed(float(size), 0.0, 0.0, cache, 4.0 * READ_AT_ONCE * shape.vocabulary)
 
 
 def training(shape: Shape, actor: ActorConfig, recipe: RecipeConfig) -> MemoryNeed:

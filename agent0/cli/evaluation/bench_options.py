@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from agent0.cli import console
+from agent0.cli.models.named_model import model_flags, packaged_name
 from agent0.errors import ConfigError
 from agent0.settings import Settings
 
@@ -21,8 +22,8 @@ def student(provider: str | None, model: str | None, profile: str | None, pairs:
     Raises:
         ConfigError: a model is named of a provider that has just one.
     """
-    settings = console.settings(profile, pairs, run__student__provider=provider, run__student__model=model)
-    if model and (why := ONE_MODEL.get(settings.run.student.provider)):
+    settings = console.settings(profile, pairs, plugins=None, **model_flags(model, provider, "student"))
+    if model and not packaged_name(model) and (why := ONE_MODEL.get(settings.run.student.provider)):
         fix = "Name one that is stored (agent0 model list --available), or a provider: --provider transformers"
         raise ConfigError(f"The provider {settings.run.student.provider} knows no model {model[:80]!r}.", why, fix)
     return settings

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent0.cli import console
+from agent0.cli.models.named_model import BOTH, Model, model_flags
 from agent0.cli.runs import deletion, fork, positions
 from agent0.cli.runs.foreground import follow_to_end, print_answer, print_conclusion, print_tables, require
 from agent0.cli.runs.why import why
@@ -108,6 +109,7 @@ def start(
     tasks: Annotated[int | None, typer.Option(min=1, help="Tasks an iteration.")] = None,
     attempts: Annotated[int | None, typer.Option(min=1, help="Attempts a task.")] = None,
     questions: Questions = None,
+    model: Model = None,
     pairs: console.Set = None,
     plugin: console.Plugin = None,
     detach: Detach = False,
@@ -121,7 +123,8 @@ def start(
     from agent0.experiments.smaller_run import difference
 
     sizes = {"run__seed": seed, "run__iterations": iterations, "run__tasks": tasks, "run__attempts": attempts}
-    chosen = console.settings(profile, pairs, plugins=plugin, run__questions__file=questions, **sizes)
+    named = {"run__questions__file": questions, **model_flags(model, None, *BOTH)}
+    chosen = console.settings(profile, pairs, plugins=plugin, **sizes, **named)
     here = not (detach or no_handlers)
     settings = console.run_async(lambda: prepared(chosen, console.say if wait else None, here=here))
     if smaller := difference(chosen.run, settings.run):

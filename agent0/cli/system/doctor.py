@@ -10,6 +10,7 @@ from rich.text import Text
 
 from agent0.cli import console
 from agent0.cli.layout import wrapped
+from agent0.cli.models.named_model import BOTH, Model, model_flags
 from agent0.settings import Settings
 
 if TYPE_CHECKING:
@@ -28,13 +29,14 @@ def register(root: typer.Typer) -> None:
 
 def doctor(
     smoke: Annotated[bool, typer.Option("--smoke", help="Also carry out a small scripted run elsewhere.")] = False,
+    model: Model = None,
     profile: console.Profile = None,
     pairs: console.Set = None,
     as_json: console.Json = False,
 ) -> None:
     """Check dependencies, log, sandbox, disk, GPU and models. Exit 5 where the profile (tiny) could not run, 2 where
     its settings could never be."""
-    settings = console.settings(profile, pairs)
+    settings = console.settings(profile, pairs, plugins=None, **model_flags(model, None, *BOTH))
     results = console.run_async(lambda: _examined(settings, None if as_json else _show))
     if smoke and not any(check.state == "fail" for check in results):
         results.append(_smoke())

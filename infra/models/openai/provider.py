@@ -298,9 +298,9 @@ class OpenAIServer:
         answered = await self._connection.written(
             PATHS[profile.way.dialect],
             content,
-            partial(Reading, profile.way, count),
+            partial(Reading, profile.way, count, profile.chat.decode if profile.chat and profile.way.ids else None),
             [turn.content for turn in request.turns],
-            None if profile.way.ids else request.listen,  # the text of ids is ours, not the server's
+            None if request.prefill else request.listen,
             request.turn,
         )
         if not profile.way.ids:

@@ -3,7 +3,7 @@
 An answer that is not streamed is read as one part. Several choices of one call are told apart by their index.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 from typing import Any, Literal
@@ -16,6 +16,8 @@ from agent0.infra.models.openai.dialects import Way
 from agent0.infra.models.tool_text import with_calls
 from agent0.ports.models import Served
 
+HALF = "\ufffd"
+"""What a decoder makes of part of a character."""
 UNFINISHED = (None, "", "abort", "error")
 """Reasons for an end that are none: such an answer counts as cut."""
 SAYS: Mapping[str, str] = {"model": "model", "provider": "host", "system_fingerprint": "fingerprint"}
@@ -84,10 +86,11 @@ class _Choice:
 
 
 class Reading:
-    """Reads the ``count`` answers to one call, asked for in the way ``way``."""
+    """Reads the ``count`` answers to one call, asked for in the way ``way``. ``spell``: what text token ids are, where
+    that is known here."""
 
-    def __init__(self, way: Way, count: int = 1) -> None:
-        self._choices = [_Choice() for _ in range(count)]
+    def __init__(self, way: Way, count: int = 1, spell: Callable[[Sequence[int]], str] | None = None) -> None:
+        self._choices, self._spell = [_Choice() for _ in range(count)], spell
         self._prompt: tuple[int, ...] = ()
         self._read = self._written = 0
         self._counted: Mapping[str, Any] = {}
@@ -107,8 +110,10 @@ class Reading:
 
     @property
     def prose(self) -> str:
-        """The text of the first answer so far, without calls."""
-        return self._choices[0].text
+        """The text of the first answer so far, without calls; the server's own where its ids do not spell one."""
+        answer = self._choices[0]
+        spelt = self._spell(answer.ids) if self._spell else HALF
+        return answer.text if HALF in spelt else spelt
 
     def add(self, part: Any) -> None:
         """Read one more part.

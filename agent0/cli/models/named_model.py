@@ -1,0 +1,38 @@
+"""What commands with ``--model`` take alike: a model that is named alone brings its provider with it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agent0.config.catalogue import SERVED
+from agent0.settings.roles import PACKAGED_MODELS
+
+TINY = "tiny"
+"""The packaged model, as people name it, and its provider."""
+BOTH = ("student", "teacher")
+Model = Annotated[
+    str | None,
+    typer.Option(help="Of student and teacher: a name that `agent0 model get` stored, a GGUF file, a folder; or tiny."),
+]
+
+
+def packaged_name(model: str) -> bool:
+    """Whether ``model`` is one that comes with Agent0."""
+    return model == TINY or (model != "" and model in PACKAGED_MODELS)
+
+
+def model_flags(model: str | None, provider: str | None = None, *roles: str) -> dict[str, str | None]:
+    """Flags of ``console.settings`` by which ``roles`` have ``model``, and its ``provider`` where that is not given: of
+    a packaged one tiny, of a GGUF file that of the catalogue, of a folder transformers. Names of the catalogue bring
+    theirs when settings are loaded; any other name is one of the profile's provider."""
+    if model and not provider:
+        path = Path(model).expanduser()
+        if packaged_name(model):
+            model, provider = ("" if model == TINY else model), TINY
+        elif path.is_file() or path.suffix == ".gguf":
+            model, provider = str(path.absolute()), SERVED
+        elif path.is_dir():
+            model, provider = str(path.absolute()), "transformers"
+    values = {"provider": provider, "model": model}
+    return {f"run__{role}__{name}": value for role in roles for name, value in values.items()}
