@@ -1,6 +1,8 @@
 """Appends happen once, whole and durably; reads are complete, ordered and notice what is missing."""
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from datetime import UTC, datetime
@@ -8,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from nats.errors import FlushTimeoutError
 
 from agent0.errors import DependencyError, LogError, NotFoundError
 from agent0.events import Recorded
@@ -180,6 +183,17 @@ async def test_without_a_server_appending_says_so_after_its_patience(
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_log_that_answers_after_somebody_gave_up_is_read_on(log: Log, nats_server: Server) -> None:
+    os.kill(nats_server.pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(FlushTimeoutError):
+            await log.client.flush(0.05)  # type: ignore[arg-type]  # any number of seconds
+    finally:
+        os.kill(nats_server.pid, signal.SIGCONT)
+    await log.append([raised("a")])
+    assert await names(log) == ["a"]
 
 
 async def test_reads_are_filtered_and_bounded(log: Log) -> None:

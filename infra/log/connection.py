@@ -47,6 +47,12 @@ class TrustingClient(Client):
         """What asks for streams and consumers, as patiently as everything else."""
         return super().jsm(**{"timeout": self.answer_s, **opts})
 
+    async def _process_pong(self) -> None:
+        """A pong for which nobody waits any more ends nothing: the client would stop reading, and look connected."""
+        if self._pongs and self._pongs[0].done():
+            self._pongs[0] = asyncio.get_running_loop().create_future()
+        await super()._process_pong()
+
     def _connect_command(self) -> bytes:
         """What is sent first. The greeting has come, so the other end is held by what sent it."""
         transport: Any = self._transport
