@@ -86,12 +86,13 @@ class StateFiles:
         """
         rest = zlib.compress(json.dumps(asdict(part), separators=(",", ":")).encode(), 1)
         digest, path = sha256(rest), self.path(part.run, part.seq)
-        if not self._holds(path, digest):
+        content = f"{digest}\n".encode() + rest
+        if not _holds(path, content):
             require_room(self._home)
             path.parent.mkdir(parents=True, exist_ok=True)
             _clean(path.parent)
             unfinished = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.tmp")
-            unfinished.write_bytes(f"{digest}\n".encode() + rest)
+            unfinished.write_bytes(content)
             unfinished.replace(path)
         return digest
 
@@ -104,7 +105,7 @@ class StateFiles:
         path = self.path(run, seq)
         content = read_regular(path, LARGEST)
         digest, rest = content[:_DIGITS].decode("ascii", "replace"), content[_DIGITS + 1 :]
-        if sha256(rest) != digest:
+        if sha256(rest) != digest or content[_DIGITS : _DIGITS + 1] != b"\n":
             raise BadPartError(f"{path} is cut or altered.")
         part = _read(rest, path)
         if (part.run, part.seq) != (run, seq):
@@ -115,13 +116,13 @@ class StateFiles:
         """Remove all parts of all runs."""
         shutil.rmtree(self._home / "snapshots", ignore_errors=True)
 
-    def _holds(self, path: Path, digest: str) -> bool:
-        """Whether another process wrote the same."""
-        try:
-            with path.open("rb") as file:
-                return file.read(_DIGITS) == digest.encode()
-        except OSError:
-            return False
+
+def _holds(path: Path, content: bytes) -> bool:
+    """Whether another process wrote the same: a part that was altered since is written anew."""
+    try:
+        return read_regular(path, LARGEST) == content
+    except OSError:
+        return False
 
 
 def _read(rest: bytes, path: Path) -> Part:

@@ -157,6 +157,17 @@ def another_state(held: dict[str, Any]) -> None:
     held["state"] = json.dumps(state | {"attempt_count": state["attempt_count"] + 1})
 
 
+def flipped(at: int) -> Callable[[Path], None]:
+    """One bit of the byte ``at`` is another: of the digest, the line feed behind it, or the rest."""
+
+    def apply(path: Path) -> None:
+        data = bytearray(path.read_bytes())
+        data[at] ^= 1
+        path.write_bytes(data)
+
+    return apply
+
+
 def beyond(path: Path) -> None:
     altered(lambda held: held.update(seq=10**6))(path)
     path.rename(path.with_stem("000001000000"))
@@ -165,7 +176,7 @@ def beyond(path: Path) -> None:
 BAD: dict[str, tuple[Callable[[Path], Any], str]] = {
     "cut": (lambda path: path.write_bytes(path.read_bytes()[:-9]), "cut or altered"),
     "empty": (lambda path: path.write_bytes(b""), "cut or altered"),
-    "a flipped byte": (lambda path: path.write_bytes(path.read_bytes()[:-1] + b"\0"), "cut or altered"),
+    **{f"byte {at} flipped": (flipped(at), "cut or altered") for at in (0, 63, 64, 65, 500, -1)},
     "no snapshot": (altered(lambda held: held.pop("done")), "holds no snapshot"),
     "another state": (altered(another_state), "its state's digest"),
     "a state that is none": (altered(lambda held: held.update(state="[]")), "a state is a JSON object"),
@@ -207,6 +218,18 @@ async def test_a_snapshot_that_the_log_does_not_bear_out_is_named_and_not_used(
             if left > newest:
                 StateFiles(tmp_path).path(RUN, left).unlink()
         path.write_bytes(sound)
+
+
+async def test_a_part_that_was_altered_is_written_anew(world: World, tmp_path: Path) -> None:
+    await world.put(*told())
+    plain = await knows_quickly(world.log, kept(world.log, tmp_path))
+    written = content(tmp_path)
+    for seq in positions(tmp_path):
+        flipped(-1)(StateFiles(tmp_path).path(RUN, seq))
+        await knows_quickly(world.log, kept(world.log, tmp_path))
+        assert content(tmp_path) == written
+    newest = positions(tmp_path)[0]
+    assert await knows_quickly(world.log, kept(world.log, tmp_path)) == plain | {"began": newest}
 
 
 async def test_deleting_the_folder_or_other_code_means_folding_from_the_start(
