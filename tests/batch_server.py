@@ -1,7 +1,9 @@
 """A server that speaks Anthropic's Message Batches and OpenAI's batches (with their files) as they are documented.
 
 A batch is worked on until it was looked at ``looks`` times. ``faults`` are by place in the batch: ``errored`` or
-``expired``, ``no usage``; ``refuse`` is the status of the next request; ``failed``: OpenAI's batches fail as a whole.
+``expired``, ``no usage``, ``searches`` (a count of what was not asked for); ``refuse`` is the status of the next
+request; ``failed``: OpenAI's batches fail as a whole; ``more``: every answer comes twice, and as many of others.
+Anthropic's batches name a place of their results that is not this server.
 """
 
 import json
@@ -19,7 +21,7 @@ class BatchStandIn:
     """Answers request n with ``text``, or ``answer n``: 1000 tokens read and 100 written, each."""
 
     def __init__(self) -> None:
-        self.looks, self.refuse, self.text, self.failed = 1, 0, "", False
+        self.looks, self.refuse, self.text, self.failed, self.more = 1, 0, "", False, False
         self.faults: dict[int, str] = {}
         self.batches: dict[str, list[Part]] = {}
         self.files: dict[str, str] = {}
@@ -78,7 +80,7 @@ class BatchStandIn:
             "id": name, "type": "message_batch", "processing_status": "ended" if ended else "in_progress",
             "request_counts": counts, "created_at": WHEN, "expires_at": WHEN, "archived_at": None,
             "cancel_initiated_at": None, "ended_at": WHEN if ended else None,
-            "results_url": f"{self.url}/v1/messages/batches/{name}/results" if ended else None,
+            "results_url": "http://127.0.0.1:1/v1/elsewhere" if ended else None,
         }  # fmt: skip
 
     def _anthropic_result(self, place: int, request: Part) -> Part:
@@ -89,7 +91,9 @@ class BatchStandIn:
             return {"custom_id": request["custom_id"], "result": {"type": "errored", "error": error}}
         if fault == "expired":
             return {"custom_id": request["custom_id"], "result": {"type": "expired"}}
-        usage = {} if fault == "no usage" else {"input_tokens": 1000, "output_tokens": 100}
+        usage: Part = {} if fault == "no usage" else {"input_tokens": 1000, "output_tokens": 100}
+        if fault == "searches":
+            usage["server_tool_use"] = {"web_search_requests": 200_000}
         message = {
             "id": f"msg_{place}", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5-20250929",
             "content": [{"type": "text", "text": self.text or f"answer {place}"}], "stop_reason": "end_turn",
@@ -132,10 +136,12 @@ class BatchStandIn:
             del body["usage"]
         return {**row, "response": {"status_code": 200, "request_id": "q", "body": body}, "error": None}
 
-    @staticmethod
-    def _lines(rows: Iterator[Part]) -> str:
+    def _lines(self, rows: Iterator[Part]) -> str:
         """In reverse: vendors promise no order."""
-        return "".join(json.dumps(row) + "\n" for row in reversed([*rows]))
+        answers = [*rows]
+        if self.more:
+            answers = [*(row | {"custom_id": f"other-{n}"} for n, row in enumerate(answers)), *answers, *answers]
+        return "".join(json.dumps(row) + "\n" for row in reversed(answers))
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -164,6 +164,24 @@ async def test_an_uncounted_answer_that_is_not_asked_for_any_more_costs_its_shar
     assert found == Collected(3, 0, own + 2 * share) and await spent(log) == own + 2 * share
 
 
+async def test_answers_that_nobody_asked_for_cost_nothing(log: Log, server: BatchStandIn, cache: AnswerCache) -> None:
+    server.more = True
+    assert await batches(log, server, cache, "anthropic").fetch(ASKED, 0) == Collected(3, 0, 3 * COST["anthropic"])
+    assert await spent(log) == 3 * COST["anthropic"]
+
+
+@pytest.mark.parametrize("asked", [1, 3])
+async def test_a_batch_costs_no_more_than_was_reserved_for_it(
+    log: Log, server: BatchStandIn, cache: AnswerCache, asked: int
+) -> None:
+    """Whatever its answers count, and though nobody knows any more what they answer."""
+    await left_behind(log, server, cache, "anthropic")
+    server.faults = dict.fromkeys(range(3), "searches")
+    assert (await batches(log, server, cache, "anthropic").fetch(ASKED[:asked], 0)).cost == most("anthropic")
+    assert await spent(log) == most("anthropic")
+    assert sorted(call.health for call in await stored(log, ModelCalled)) == ["", "", "miscounts"]
+
+
 async def test_a_batch_that_is_refused_as_a_whole_costs_nothing_and_is_over(
     log: Log, server: BatchStandIn, cache: AnswerCache
 ) -> None:

@@ -21,7 +21,7 @@ from agent0.errors import (
 from agent0.events.alarms import AlarmRaised
 from agent0.events.models import ModelCalled
 from agent0.events.values import TokenCounts, Turn, Usage
-from agent0.infra.gateway.billed import TEMPLATE_BYTES, Billed, Books, Remote, prompt_bytes
+from agent0.infra.gateway.billed import TEMPLATE_BYTES, Billed, Books, Remote, Try, prompt_bytes
 from agent0.infra.gateway.cache import AnswerCache
 from agent0.infra.gateway.gateway import Gateway, Guards, RemoteLink
 from agent0.infra.gateway.ledger import Account, Ledger
@@ -48,8 +48,10 @@ class Vendor:
 
     name = "gpt-4o-2024-11-20"
 
-    def __init__(self, counted: Mapping[str, Any] = COUNTED, error: BaseException | None = None) -> None:
-        self.counted, self.error, self.asked = counted, error, list[GenerateRequest]()
+    def __init__(
+        self, counted: Mapping[str, Any] = COUNTED, error: BaseException | None = None, thought: str = ""
+    ) -> None:
+        self.counted, self.error, self.thought, self.asked = counted, error, thought, list[GenerateRequest]()
         self.hangs = asyncio.Event()
 
     async def generate(self, request: GenerateRequest) -> Generation:
@@ -60,7 +62,8 @@ class Vendor:
             self.hangs.set()
             await asyncio.Event().wait()
         usage = Usage(prompt_tokens=1000, completion_tokens=200, wall_s=1.5, first_s=0.5)
-        return Generation(text="4", usage=usage, model=self.name, capture="text", counted=self.counted)
+        written = {"thinking": self.thought} if self.thought else {"text": "4"}
+        return Generation(**{"text": ""} | written, usage=usage, model=self.name, capture="text", counted=self.counted)
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -192,6 +195,18 @@ async def test_counts_that_cannot_be_cost_the_whole_reservation_and_lose_no_answ
     assert (event.tokens, event.cost, event.error) == (None, most(), "UsageError")
     [alarm] = model_alarms(event)
     assert isinstance(alarm, AlarmRaised) and alarm.alarm == "model-miscounts-openai-gpt-4o"
+
+
+@pytest.mark.parametrize("more", [{"server_tool_use": {"web_search_requests": 200_000}}, {"output_tokens": 0}])
+async def test_nothing_that_is_counted_costs_more_than_was_reserved(log: Log, more: Any) -> None:
+    """Searches that nobody asked for have a price, too; a thought alone is written as an answer is."""
+    vendor = Vendor({"input_tokens": 10, "output_tokens": 5} | more, thought="hm")
+    remote = Remote("anthropic", "claude-sonnet-4-5", "judge", "someone", {}, usage=("anthropic", "default"))
+    billed = Billed(vendor, remote, books(log))
+    await billed.ask(ASKED, Try())
+    assert await spent(log) == billed.most(ASKED)
+    [event] = await called(log)
+    assert (event.cost, event.error, event.health) == (billed.most(ASKED), "UsageError", "miscounts")
 
 
 async def test_counts_that_cannot_be_raise_one_alarm_a_process(log: Log) -> None:

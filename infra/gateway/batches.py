@@ -166,15 +166,19 @@ class Batches(Billed):
     async def _results(
         self, run: str, event: BatchSubmitted, reservation: Reservation, requests: Mapping[str, GenerateRequest]
     ) -> tuple[list[Recorded], Collected]:
-        """Keep the answers of a batch that has ended: a note on each, and what they come to."""
-        total, notes = Collected(), list[Recorded]()
+        """Keep the answers of a batch that has ended: a note on each, and what they come to, within what is reserved."""
+        total, notes, names = Collected(), list[Recorded](), set[str]()
         async with aclosing(self._api.results(event.batch)) as results:
             async for name, came in results:
+                if name in names or len(names) == event.requests:
+                    continue  # each request has one answer
+                names.add(name)
                 note = await self._note_of(event, reservation, requests.get(name, PLACEHOLDER), came)
                 notes.append(self._books.stamp(run, note))
                 answered = isinstance(came, Generation)
                 total += Collected(int(answered), int(not answered), note.cost or 0)
-        return notes, replace(total, failed=event.requests - total.answered)
+        cost = total.cost if event.amount is None else min(total.cost, event.amount)
+        return notes, replace(total, failed=event.requests - total.answered, cost=cost)
 
     async def _end(
         self, run: str, event: BatchSubmitted, reservation: Reservation, total: Collected, notes: Sequence[Recorded]
@@ -206,7 +210,7 @@ class Batches(Billed):
         share = None if reservation.amount is None else -(-reservation.amount // event.requests)
         single = replace(reservation, amount=self.most(request, batch=True) if has_request else share)
         tokens, price, _, error = self._cost(request if has_request else None, single, came, batch=True)
-        fields |= {**answer_fields(came, self.remote), "tokens": tokens}
+        fields |= {**answer_fields(came, self.remote), "tokens": tokens, "health": self._health(error)}
         fields |= {"cost": None, "prices": ""} if price is None else {"cost": price.amount, "prices": price.table}
         if has_request:
             fields |= await self._pinned(request, came, error)

@@ -21,7 +21,7 @@ from agent0.infra.gateway.streaming import heard
 from agent0.infra.log.event_log import Log
 from agent0.ports.models import GenerateRequest, Generation, Model
 from agent0.ports.storage import Artifacts
-from agent0.routing.budgets import Purpose, most_cost
+from agent0.routing.budgets import Purpose, dollars, most_cost
 
 FREE = (NotSentError, AuthError, ConfigError, RefusedError)
 """What ends a call for which nobody sends a bill: nothing was sent, or it was refused before a word was written."""
@@ -164,8 +164,7 @@ class Billed:
     async def _charge(self, request: GenerateRequest, of: Try, reservation: Reservation, written: Generation) -> Priced:
         remote, ledger = self.remote, self._books.ledger
         tokens, price, purpose, error = self._cost(request, reservation, written)
-        health = of.ended(None) or ("miscounts" if error and not self._miscounts else "")
-        self._miscounts = self._miscounts or bool(error)
+        health = self._health(error, of.ended(None))
         noted = {**answer_fields(written, remote), "tokens": tokens, "call": reservation.call, "health": health}
         noted |= {"cost": None, "prices": ""} if price is None else {"cost": price.amount, "prices": price.table}
         noted |= await self._pinned(request, written, error)
@@ -173,6 +172,13 @@ class Billed:
         await self._write_later(request, of, partial(ledger.settle, reservation, amount, purpose), written, noted)
         await self._require(request)
         return Priced(written, noted["cost"])
+
+    def _health(self, error: str, health: Health = "") -> Health:
+        """``health``, or that the model miscounts: said once a process."""
+        if health or not error or self._miscounts:
+            return health
+        self._miscounts = True
+        return "miscounts"
 
     def _cost(
         self, request: GenerateRequest | None, reservation: Reservation, written: Generation, batch: bool = False
@@ -183,8 +189,12 @@ class Billed:
         purpose = Purpose(remote.vendor, remote.model)
         try:
             tokens = read_usage(remote.usage[0], {"usage": written.counted}, remote.usage[1])
-            require_possible(tokens, request, written.text)
+            require_possible(tokens, request, written.text or written.thinking)
             price = books.prices.of(remote.vendor, remote.model, tokens, books.clock(), batch)
+            if price and reservation.amount is not None and price.amount > reservation.amount:
+                raise _miscounted(
+                    f"What it counts costs {dollars(price.amount)}, of {dollars(reservation.amount)} at most."
+                )
         except UsageError as wrong:
             error = type(wrong).__name__
             return None, _full(reservation), replace(purpose, reason=f"{error}: {wrong.why}"), error
@@ -293,8 +303,12 @@ def require_possible(tokens: TokenCounts, request: GenerateRequest | None, text:
     if request and tokens.read > prompt_bytes(request):
         why = f"It counts {tokens.read} tokens read, of a prompt with {prompt_bytes(request)} bytes."
     if why:
-        fix = "The call is charged with all that was reserved for it. Ask the vendor."
-        raise UsageError("The token counts of a call cannot be.", why, fix)
+        raise _miscounted(why)
+
+
+def _miscounted(why: str) -> UsageError:
+    fix = "The call is charged with all that was reserved for it. Ask the vendor."
+    return UsageError("The token counts of a call cannot be.", why, fix)
 
 
 def prompt_bytes(request: GenerateRequest) -> int:
