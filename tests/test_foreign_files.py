@@ -2,6 +2,7 @@
 never taken for it."""
 
 import json
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,16 @@ def test_commands_that_take_a_file_name_it(tmp_path: Path, words: tuple[str, ...
     assert "damaged" not in answer.err and not (tmp_path / "home").exists()
 
 
-def test_a_damaged_archive_is_still_called_damaged(tmp_path: Path) -> None:
-    (tmp_path / "given.tar").write_bytes(b"\xff\x00" * 2000)
-    answer: Any = agent0("events", "import", str(tmp_path / "given.tar"), home=tmp_path / "home")
-    assert "is damaged" in answer.err
+@pytest.mark.parametrize("words", [("events", "import"), ("view",)])
+def test_a_damaged_archive_is_still_called_damaged_and_any_other_file_never(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    given = tmp_path / "given.tar"
+    for content in (b"\xff\x00" * 2000, b"Dear all,\n"):
+        given.write_bytes(content)
+        answer: Any = agent0(*words, str(given), home=tmp_path / "home")
+        assert answer.code == 1 and "is no archive" in answer.err and "is damaged" not in answer.err
+    with tarfile.open(given, "w") as tar:
+        tar.addfile(tarfile.TarInfo("manifest.json"))
+    given.write_bytes(given.read_bytes()[:512] + b"\xff" * 512)
+    assert "is damaged" in agent0(*words, str(given), home=tmp_path / "home").err

@@ -166,7 +166,7 @@ class Batches(Billed):
     async def _results(
         self, run: str, event: BatchSubmitted, reservation: Reservation, requests: Mapping[str, GenerateRequest]
     ) -> tuple[list[Recorded], Collected]:
-        """Keep the answers of a batch that has ended: a note on each, and what they come to, within what is reserved."""
+        """Keep the answers of a batch that has ended: a note on each, and what they cost, within what is reserved."""
         total, notes, names = Collected(), list[Recorded](), set[str]()
         async with aclosing(self._api.results(event.batch)) as results:
             async for name, came in results:

@@ -22,6 +22,7 @@ _BLOCK = tarfile.BLOCKSIZE
 _LONGEST_NOTE = 64 << 10
 """Bytes of an extended header: times and owners, which are skipped."""
 _REGULAR = (tarfile.REGTYPE, tarfile.AREGTYPE)
+_OTHER = "is no file of an archive"
 _REFUSED = {
     tarfile.LNKTYPE: "a hard link",
     tarfile.SYMTYPE: "a symbolic link",
@@ -101,18 +102,20 @@ class _Tar:
         begin, block = file.tell(), file.read(_BLOCK)
         if not block.strip(b"\0"):
             if not begin:
-                raise DamagedError(self.path, ["it holds no file"])
+                raise _foreign(self.path, "it holds no file")
             return None
         try:
             return tarfile.TarInfo.frombuf(block, tarfile.ENCODING, "surrogateescape")
         except (tarfile.TarError, ValueError) as error:
-            why = f"no member begins at byte {begin:,}" if begin else "it cannot be read as a tar"
-            raise DamagedError(self.path, [why]) from error
+            if not begin:
+                raise _foreign(self.path, "it cannot be read as a tar") from error
+            raise DamagedError(self.path, [f"no member begins at byte {begin:,}"]) from error
 
     def _add(self, file: IO[bytes], member: tarfile.TarInfo) -> None:
         name, begin = member.name, file.tell()
         if wrong := _wrong(member) or ("stands in it twice" if name in self._members else ""):
-            raise DamagedError(self.path, [f"its member {name[:120]!a} {wrong}"])
+            why = f"its member {name[:120]!a} {wrong}"
+            raise _foreign(self.path, why) if wrong == _OTHER and not self._members else DamagedError(self.path, [why])
         if not 0 <= member.size <= self._size - begin:
             raise DamagedError(self.path, [f"{name[:120]!a} is cut off"])
         if member.type in _REGULAR:
@@ -129,7 +132,12 @@ def _wrong(member: tarfile.TarInfo) -> str:
         return ""
     if member.type not in _REGULAR:
         return f"is {_REFUSED.get(member.type, 'no regular file')}"
-    return "" if _NAME.fullmatch(member.name) else "is no file of an archive"
+    return "" if _NAME.fullmatch(member.name) else _OTHER
+
+
+def _foreign(path: Path, why: str) -> NotFoundError:
+    """The error for a file that is of something else, as far as its beginning says."""
+    return NotFoundError(f"{path} is no archive.", f"It does not begin as one: {why}.", "Name an archive.")
 
 
 def _bounded(path: Path, name: str, size: int, most: int) -> int:
@@ -156,7 +164,7 @@ def open_archive(path: Path) -> ArchivePlace:
     """The archive at ``path``.
 
     Raises:
-        NotFoundError: there is none. DamagedError: it is no tar, or has what no archive has.
+        NotFoundError: there is none, or the file is none. DamagedError: it has what no archive has.
         ConfigError: it cannot be opened, or is a file of another framework.
     """
     if path.is_dir():
@@ -165,7 +173,7 @@ def open_archive(path: Path) -> ArchivePlace:
         raise NotFoundError(f"There is no archive {path}.")
     try:
         return _Tar(path)
-    except DamagedError:
+    except (DamagedError, NotFoundError):
         with suppress(OSError), open_regular(path) as file:
             require_own(file.read(HEAD).decode(errors="replace"), f"{path}")
         raise

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -138,9 +139,15 @@ async def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
         await bring(new, tmp_path / "nothing")
     with pytest.raises(NotFoundError, match="has no manifest"):
         await bring(new, tmp_path)
-    (tmp_path / "x.tar").write_bytes(b"no tar")
-    with pytest.raises(DamagedError, match=r"x.tar is damaged. it cannot be read as a tar. Nothing was changed"):
-        await bring(new, tmp_path / "x.tar")
+    foreign = tmp_path / "x.tar"
+    for content, why in ((b"no tar", "it cannot be read as a tar"), (b"", "it holds no file")):
+        foreign.write_bytes(content)
+        with pytest.raises(NotFoundError, match=rf"x.tar is no archive. It does not begin as one: {why}"):
+            await bring(new, foreign)
+    with tarfile.open(foreign, "w") as tar:
+        tar.add(__file__, "notes.txt")
+    with pytest.raises(NotFoundError, match=r"x.tar is no archive. .* its member 'notes.txt' is no file of an archive"):
+        await bring(new, foreign)
     assert empty(new.home)
 
 
