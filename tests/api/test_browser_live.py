@@ -93,8 +93,9 @@ AS_FRESH = """async () => {
 
 
 def test_pages_beside_that_of_a_run_follow_it_too(chromium: Any, address: str) -> None:
-    """Models and the state of the log, opened before the run; an iteration and a task, opened while it goes on."""
-    pages = {path: opened(chromium, viewport=WIDE) for path in ("/models", "/admin")}
+    """Models, router, calibration and the state of the log, opened before the run; an iteration, a task, an evaluation
+    and a checkpoint, opened while it goes on."""
+    pages = {path: opened(chromium, viewport=WIDE) for path in ("/models", "/router", "/calibration", "/admin")}
     for path, (page, _, _) in pages.items():
         page.goto(address + path)
         page.evaluate("window.watched = true")
@@ -102,9 +103,12 @@ def test_pages_beside_that_of_a_run_follow_it_too(chromium: Any, address: str) -
     main.set_default_timeout(PATIENT_MS)
     run = started(main, address, "beside", f"{SMALL} run.iterations=6")
     main.locator("ol.feed >> text=/TaskProposed/ >> nth=0").wait_for()
-    for path in ("iterations/0", "tasks/t0-000", "curriculum", "rewards"):
+    of_run = ("iterations/0", "tasks/t0-000", "curriculum", "rewards", "evaluations/validation")
+    for path in (*(f"/runs/{run}/{name}" for name in of_run), f"/models/{run}/student-0"):
+        if path.endswith("student-0"):
+            main.locator("ol.feed >> text=/CheckpointTrained/ >> nth=0").wait_for()
         pages[path] = opened(chromium, viewport=WIDE)
-        pages[path][0].goto(f"{address}/runs/{run}/{path}")
+        pages[path][0].goto(address + path)
         pages[path][0].evaluate("window.watched = true")
     main.locator("[data-live=head] >> text=/ finished /").wait_for()
     for path, (page, _, wrong) in pages.items():
@@ -113,6 +117,7 @@ def test_pages_beside_that_of_a_run_follow_it_too(chromium: Any, address: str) -
         pictured(page, f"live-{path.rpartition('/')[2]}")
         assert page.evaluate("window.watched") and wrong == [], path
     assert f"{run}/student-1" in pages["/models"][0].inner_text("main")
+    assert "student-5-validation" in pages[f"/runs/{run}/evaluations/validation"][0].inner_text("main")
 
 
 def test_buttons_follow_what_others_decide(chromium: Any, address: str) -> None:

@@ -91,6 +91,21 @@ def test_a_page_has_a_twin(whole: TestClient, path: str) -> None:
     assert isinstance(twin.json(), dict)
 
 
+FIXED = ("/compare", "/events/", "/experiments/", "/config", "/models/calls", "/tasks/")
+"""Pages of what does not change while they are read, or that say otherwise when it does."""
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in PAGES if not path.startswith(FIXED) and "/trajectories/" not in path]
+)
+def test_a_page_of_what_goes_on_follows_it_and_one_of_the_past_does_not(whole: TestClient, path: str) -> None:
+    def follows(of: str) -> bool:
+        names = {name for name, _ in Reader(whole.get(of).text).attributes}
+        return "data-live" in names and bool(names & {"data-poll", "data-follow", "data-stream"})
+
+    assert follows(path) and not follows(f"{path}{'&' if '?' in path else '?'}at=700")
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_no_text_becomes_markup(whole: TestClient, hostile: TestClient, path: str) -> None:
     plain, seen = Reader(whole.get(path).text), Reader(hostile.get(path).text)
