@@ -7,17 +7,19 @@ import random
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent0.api.v1.writes import StartRequest, start_run
 from agent0.assembly.runtime.app import lacks
 from agent0.assembly.validate.questions import forked_questions, with_questions
 from agent0.assembly.validate.requirements import REQUIREMENTS
 from agent0.assembly.validate.run_config import check_names
-from agent0.errors import Agent0Error, ConfigError, DependencyError
+from agent0.errors import Agent0Error, AuthError, ConfigError, DependencyError
 from agent0.evaluation.benchmarks.rows.question_file import questions
 from agent0.events.base import Recorded
 from agent0.events.checkpoints import CheckpointPromoted, CheckpointRejected, EvaluationItemScored, TrainingRequested
@@ -191,6 +193,14 @@ def test_rows_are_read_as_they_were_published(name: str, tmp_path: Path) -> None
     assert all(bool(task.row and task.row.tests) == (domain == "code") for task in tasks)
 
 
+def test_rows_keep_the_ids_that_they_have(tmp_path: Path) -> None:
+    for name in ("math", "svamp", "gsm8k"):
+        text = [json.dumps(LAYOUTS[name][0] | {"id": n}).replace("{}", str(n)) for n in range(40)]
+        read = questions(LocalQuestions(), QuestionsConfig(file=str(write(tmp_path / f"{name}.jsonl", text))))
+        ids = {task.row.id for split in read.tasks.values() for task in split if task.row}
+        assert ids == {str(n) for n in range(40)}
+
+
 def test_columns_of_ones_own_are_named(tmp_path: Path) -> None:
     rows = [{"Frage": f"Was ist {n}?", "Antwort": n, "nr": n * 7} for n in range(60)]
     names = {"question": "Frage", "answer": "Antwort", "id": "nr"}
@@ -291,6 +301,17 @@ def test_the_command_line_names_the_file(tmp_path: Path) -> None:
     for path, words in ((bad, "bad.jsonl, line 51: no row of questions."), (tmp_path / "none", "There is no file")):
         refused = call("run", "start", "--profile", "scripted", "--questions", str(path), home=tmp_path / "home")
         assert (refused.code, refused.out) == (2, "") and words in refused.err
+
+
+async def test_over_http_it_takes_an_administrator_to_name_a_file() -> None:
+    class Context:
+        def require_log(self) -> None:
+            """There is one."""
+
+    key = SimpleNamespace(name="guest", may=lambda scope: scope != "admin")
+    request = StartRequest(settings={"run.questions.file": "/etc/passwd"})
+    with pytest.raises(AuthError, match=r"guest may not set run\.questions\.file"):
+        await start_run(Context(), request, "", key)  # type: ignore[arg-type]
 
 
 async def test_what_a_run_needs_is_looked_at(file: Path, tmp_path: Path) -> None:

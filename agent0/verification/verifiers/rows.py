@@ -8,6 +8,8 @@ from agent0.verification.programs import Problem, check
 from agent0.verification.programs.source import written_program
 from agent0.verification.verifiers import Verdict, compare_answer, verifier
 
+LONGEST = 32_768
+"""Characters of a turn that is an answer: it stands in an event."""
 WALL_S = 30.0
 """Seconds of all tests of a program."""
 
@@ -35,4 +37,6 @@ async def _tested(row: SourceRow, answer: str | None, sandbox: Sandbox) -> Verdi
 def program_of(task: Task, turns: Sequence[str]) -> str:
     """Return the turn of a student that is its answer where ``task`` asks for a program: the last that has it. Empty
     where none has, and for any other task."""
-    return written_program(turns, task.row.entry) if task.row and task.row.tests else ""
+    if task.row is None or not task.row.tests:
+        return ""
+    return written_program([turn for turn in turns if len(turn) <= LONGEST], task.row.entry)

@@ -22,6 +22,8 @@ LONGEST = 32_768
 """Characters of a row: its task is in events, which hold 64 KB."""
 _PUBLISHED = {"test_list": coding.MBPP, "Body": answers.SVAMP, "problem": answers.MATH}
 """A field that tells the layout of rows -> how these are read."""
+_KEEPS_ID = [entry.name for entry in _PUBLISHED.values()]
+"""Layouts without a column ``id``: where rows have one all the same, it is theirs."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,9 @@ def _checked(entry: Benchmark, row: Row, file: str, number: int) -> Row:
     text.encode()  # halves of surrogate pairs are in no event
     if len(text) > LONGEST:
         raise ValueError(f"it has {len(text):,} characters, and {LONGEST:,} are the most")
-    return entry.convert(row, file, number)
+    converted = entry.convert(row, file, number)
+    id_ = row.get("id") if entry.name in _KEEPS_ID else None
+    return converted if id_ in (None, "") else {**converted, "id": str(id_)}
 
 
 def _task(item: Item, domain: str) -> Task:
