@@ -23,6 +23,9 @@ _bare = re.compile(r"(?<![\w\\])boxed(?=\s*\{)|\x08oxed(?=\s*\{)")
 """The command without its backslash, or with a backspace in its place: a string took it for an escape."""
 _number = re.compile(r"\\boxed[ \t]+(-?\d[\d.,]*\d|-?\d)(?=[\s.,;$]|\Z)")
 _begun = re.compile(rf"\\(?:{COMMANDS}|b|bo|box|boxe)\s*\Z")
+_form = re.compile(
+    r"\s*(?:\\text(?:bf)?\{)?\s*(?:(?:(?:your|the|my) )?(?:final )?answer(?: here)?|\.{3}|…|\\[lc]?dots)\s*\}?\s*", re.I
+)
 _brace = re.compile(rf"\\(?:{COMMANDS})\s*\{{|\\[{{}}\\]|[{{}}]")
 
 
@@ -59,8 +62,9 @@ def boxes(text: str, start: int = 0, end: int | None = None) -> list[Box]:
 
 
 def boxed(text: str) -> str | None:
-    """Return the content of the last closed box to open; None where none is closed, or one was begun behind it."""
-    every = boxes(text)
+    """Return the content of the last closed box to open that is more than the form of one (``answer``, ``...``); None
+    where none is closed, or one was begun behind it."""
+    every = [box for box in boxes(text) if not (box.closed and _form.fullmatch(text, box.inside, box.end))]
     last = next((box for box in reversed(every) if box.closed), None)
     if last is None or every[-1].start > last.end or _begun.search(text, last.end):
         return None

@@ -87,6 +87,7 @@ OUTSIDERS = {
         "infra/mcp/http.py",
         "infra/models/anthropic/*.py",
         "infra/models/openai/*.py",
+        "infra/models/calls/readable.py",
         "infra/models/calls/refusals.py",
     ),
     "jinja2": ("agent0/api/*", "agent0/report/*", "infra/engine/*"),

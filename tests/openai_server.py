@@ -303,11 +303,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
     def _event(self, text: str) -> None:
-        data = f"data: {text}\n\n".encode()
+        data = f"data: {text}\n\n".encode(errors="surrogateescape")
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
 
     def _send(self, status: int, body: Any, after: str = "", missing: int = 0) -> None:
-        data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+        data = body.encode(errors="surrogateescape") if isinstance(body, str) else json.dumps(body).encode()
         kinds = {"S": "text/plain", "<": "text/html; charset=utf-8"}
         kind = kinds.get(str(body)[0], "application/json")
         try:

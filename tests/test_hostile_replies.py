@@ -173,6 +173,21 @@ async def test_an_odd_answer_is_a_turn_or_an_error_of_ours(odd: str, stream: boo
         await model.close()
 
 
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    ("sent", "read"), [("a\udcff b", "a\ufffd b"), ("\udced\udca0\udcb5", "\ufffd" * 3), ("\u00e4", "\u00e4")]
+)
+async def test_a_byte_that_is_no_text_ends_no_answer(sent: str, read: str, stream: bool) -> None:
+    with openai_serving(level="logprobs") as server:
+        model = OpenAIServer(actor(server.url, tokenizer=""))
+        await model.profile()
+        field = "delta" if stream else "message"
+        part = f'{{"choices": [{{"index": 0, "finish_reason": "stop", "{field}": {{"content": "{sent}"}}}}]}}'
+        server.replies = [[part]] if stream else [part]
+        assert (await model.generate(ask())).text == read
+        await model.close()
+
+
 async def recordable(model: Model) -> None:
     """Whatever comes of a call can be written down."""
     try:

@@ -178,6 +178,7 @@ def test_hostile_conversations_stay_text_in_a_terminal(home: Path, command: tupl
     assert not set("\x00\x1b\u202e") & set(shown.out)
     if command[0] == "show":
         assert "<script>" in shown.out and "assistant, turn 2" in shown.out
+        assert "Nothing." not in shown.err
         assert agent0("trajectory", *command, "--json", home=home).json["attempt"] == command[1]
 
 

@@ -130,3 +130,8 @@ def test_a_verdict_is_explained(tmp_path: Path, reply: str, expected: str, verdi
     explained = json.loads(said.out)
     assert explained["verdict"] == verdict and place in explained["place"] and mend in explained["mend"]
     assert explained["rule"] and bool(explained["mend"]) == (verdict != "right")
+
+
+def test_a_verdict_needs_a_right_answer(tmp_path: Path) -> None:
+    said = agent0("verify", "answer", "x", "--expected", " ", home=tmp_path)
+    assert said.code == 2 and "There is no right answer" in said.err and "--expected" in said.err

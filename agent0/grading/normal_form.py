@@ -46,5 +46,4 @@ def _rational(number: str) -> str:
     top, _, bottom = number.partition("/")
     if bottom and not int(bottom):
         return number
-    value = Fraction(top) / Fraction(bottom or "1")
-    return str(value)
+    return str(Fraction(top) / Fraction(bottom or "1"))

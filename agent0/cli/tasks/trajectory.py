@@ -107,14 +107,15 @@ def _show(attempt: dict[str, Any]) -> None:
         console.text(f"\n[{head}]\n{content}")
     console.text("")
     columns = ("call", "turn", "tool", "arguments", "state", "output", "wall_s", "cached", "files", "work")
-    console.table([{**call, "turn": call["turn"] + 1, "work": _short(call)} for call in lists["calls"]], False, columns)
+    if calls := [{**call, "turn": call["turn"] + 1, "work": _short(call)} for call in lists["calls"]]:
+        console.table(calls, False, columns)
     if lists["wanted"]:
         console.table(_subgoals(lists["wanted"], answers or [], lists["verdicts"]), False, title="subgoals")
     console.table(lists["verdicts"], False, ("verifier", "correct", "credit", "reason", "expected", "got"))
     if votes := [vote for verdict in lists["verdicts"] for vote in verdict["votes"]]:
         console.table(votes, False, ("check", "correct", "reason"), title="votes")
-    parts = [part for receipt in lists["receipts"] for part in receipt["parts"]]
-    console.table(parts, False, ("name", "inputs", "value", "weight", "worth"), title="reward")
+    if parts := [part for receipt in lists["receipts"] for part in receipt["parts"]]:
+        console.table(parts, False, ("name", "inputs", "value", "weight", "worth"), title="reward")
 
 
 def _conversation(

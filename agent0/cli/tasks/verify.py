@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent0.cli import console
+from agent0.errors import ConfigError
 
 if TYPE_CHECKING:
     from agent0.grading import Grade
@@ -26,6 +27,8 @@ def answer(
     changed it."""
     from agent0.grading.explanations import explain
 
+    if not expected.strip():
+        raise ConfigError("There is no right answer to compare with.", "--expected is empty.", "Name it: --expected 42")
     explanation = explain(expected, sys.stdin.read() if text == "-" else text, kind)
     grade = explanation.grade
     if grade.symbolic:

@@ -16,7 +16,7 @@ _operator = re.compile(r"\\(?:nabla|hat|dagger|otimes|partial(?!\s*[a-z]\s*[/}])
 _pair = re.compile(r"[A-Z][\s)]*(?:\^\s*\{?\s*(?:-?\s*\d+|T|\\top)\s*\}?)?[\s)]*(?:\\cdot|\\times|\*)?[\s(]*[A-Z]")
 _crossed = re.compile(r"\s*([A-Z])\s*\\times\s*([A-Z])\s*")
 _no_product = re.compile(r"[a-z=<>|,]|\\times")
-_gap = re.compile(r"\s+|\\[,;:! ]|\\(?:left|right|cdot)(?![A-Za-z])|[${}]|\\(?:mathbf|vec|boldsymbol|bm)(?![A-Za-z])")
+_gap = re.compile(r"\s+|[${}]|\\[,;:! ]|\\(?:left|right|mathbf|vec|boldsymbol|bm|(?<!bla.)(?<!bla .)cdot)(?![A-Za-z])")
 Matrix = tuple[int, int, int, int]
 """Of two rows, one after the other."""
 _PYTHON = {"{": "(", "}": ")", "^": "**", "cdot": "*", "top": "T"}

@@ -13,21 +13,23 @@ CLAUSE = re.compile(
     r"|quite|exactly|yet)\b)|and not|in other words|after|namely|up to|it|this|they|s?he|we|or (?:about|roughly"
     r"|approximately|around)|given|taken|found|(?!doubl|tripl|halv|squar|cub|divid|multipl|reduc|increas|decreas|rais"
     r"|lower|add|subtract|hundr)[a-z]{3,}ed|[a-z]{3,}ing)\b|;\s(?![^()\[\]{}]*[)\]}])|\s[-–—]+\s+(?=[A-Za-z]{2})"
-    r"|\s+\((?!mod\b|base\b|or,?\s+[-−$\\]*\d|(?:i\.\s?e\.|that is),?\s+[-−\d.,/$\\%\s]+\)"
+    r"|\s+\((?!mod\b|base\b|or,?\s+[-−$\\]*\d|no,|(?:wrong|incorrect|minus|plus|times)\b|(?:i\.\s?e\."
+    r"|that is),?\s+[-−\d.,/$\\%\s]+\)"
     r"|[^()]{0,3}\)|[^()]*(?:sqrt|sin|cos|tan|log|pi|exp)\b)(?=[^()\[\]\\]*[A-Za-z]{2})",
     re.IGNORECASE,
 )
 """Where a clause begins that only explains."""
 HEDGE = re.compile(
-    r"\?|n['’]t\b|n['’]est\b|不|\b(?:pas|nicht|kein\w*|sondern|non|no (?:es|son|está)|minore|maggiore|moins|plus de|не"
-    r"|нет|maybe|perhaps|probably|possibly|likely|might|may|could|not|never|unsure|guess|unclear|cannot|unless|if"
-    r"|doubt\w*|den(?:y|ies|ied)|disagree|depend\w*|either|neither|nor|suppose|assume|otherwise|would|wrong|incorrect"
-    r"|impossible to|mistake|error|try|wait|e\.g\.|for (?:example|instance)|such as|at (?:least|most)|more|less|fewer"
-    r"|greater|larger|smaller|than|exceeds?|between|differs?|reject\w*|eliminate[sd]?|think|believe|seems?|appears?"
-    r"|unknown|exclud\w*|discard\w*|rul(?:e|es|ed|ing) out|ruled|remov\w*|except|other than|but|however|although"
-    r"|though|compared?|versus|vs|almost|nearly|let|initial(?:ly)?|first(?! (?:\w+ )?(?:terms?|digits?|primes?"
-    r"|numbers?|elements?|multiples?|values?|positive))|start(?:s|ed)?|(?<!\\)times(?=[\s,]+\S)|twice|too"
-    r"|misconceptions?|misleading|lowers?|raises?|fails?|cancels?|contradict\w*|violat\w*|dubious|invalid|extraneous"
+    r"\?|n['’]t\b|n['’]est\b|不|\b(?:pas|nicht|kein\w*|sondern|non|no (?:es|son|está|pued\w+|podr\w+|ser[íá]\w*)"
+    r"|minore|maggiore|moins|plus de|не|нет|maybe|perhaps|probably|possibly|likely|might|may|could|not|never|unsure"
+    r"|guess|unclear|cannot|unless|if|doubt\w*|den(?:y|ies|ied)|disagree|depend\w*|either|neither|nor|suppose|assume"
+    r"|otherwise|would|wrong|incorrect|impossible to|mistake|error|try|wait|e\.g\.|for (?:example|instance)|such as"
+    r"|at (?:least|most)|more|less|fewer|greater|larger|smaller|than|exceeds?|between|differs?|reject\w*"
+    r"|eliminate[sd]?|think|believe|seems?|appears?|unknown|exclud\w*|discard\w*|rul(?:e|es|ed|ing) out|ruled"
+    r"|remov\w*|except|other than|but|however|although|though|compared?|versus|vs|almost|nearly|let|initial(?:ly)?"
+    r"|first(?! (?:\w+ )?(?:terms?|digits?|primes?|numbers?|elements?|multiples?|values?|positive))|start(?:s|ed)?"
+    r"|(?<!\\)times(?=[\s,]+\S)|twice|too|misconceptions?|misleading|lowers?|raises?|fails?|cancels?|contradict\w*"
+    r"|violat\w*|dubious|invalid|extraneous"
     r"|tempting|candidates?|distractors?|decoy|trap|out of|option [a-j] (?:and|or)|correct to)\b",
     re.IGNORECASE,
 )

@@ -38,7 +38,6 @@ _behind = re.compile(
     r"|_\s*\{?\s*\(?\s*(?:base\s*)?(\w+)\s*\)?\s*\}*)",
     re.IGNORECASE,
 )
-
 _to = re.compile(r"\s+(?:is\s+)?to\s+")
 _clock = re.compile(r"\d{1,2}:[0-5]\d(?!\d)")
 _numeral = re.compile(r"[a-z]+(?:-[a-z]+)?|\d[\d.]*")

@@ -18,6 +18,7 @@ from agent0.errors import AuthError, RefusedError
 from agent0.events.values import Usage
 from agent0.infra.models.anthropic.messages import MessageReading, body
 from agent0.infra.models.calls.counts import count_of
+from agent0.infra.models.calls.readable import readable
 from agent0.infra.models.calls.refusals import ClientErrors, page_in, refusal, unset
 from agent0.infra.models.calls.slots import Slots
 from agent0.infra.models.calls.streams import UNREADABLE, Patience, rate_limits, read_whole
@@ -130,7 +131,9 @@ def client_of(actor: ActorConfig, root: str) -> AsyncAnthropic:
         base_url=root,
         timeout=timeout,
         max_retries=0,
-        http_client=DefaultAsyncHttpxClient(timeout=timeout, follow_redirects=False),
+        http_client=DefaultAsyncHttpxClient(
+            timeout=timeout, follow_redirects=False, event_hooks={"response": [readable]}
+        ),
     )
 
 

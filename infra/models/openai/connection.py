@@ -19,6 +19,7 @@ from openai import (
     OpenAIError,
 )
 
+from agent0.infra.models.calls.readable import readable
 from agent0.infra.models.calls.refusals import ClientErrors, error_in, page_in, refusal
 from agent0.infra.models.calls.slots import ClosedError, Slots
 from agent0.infra.models.calls.streams import UNREADABLE, Patience, rate_limits, read_whole
@@ -59,7 +60,9 @@ class Connection:
             api_key=key or "none",
             timeout=timeout,
             max_retries=0,
-            http_client=DefaultAsyncHttpxClient(verify=_authorities(), timeout=timeout, follow_redirects=False),
+            http_client=DefaultAsyncHttpxClient(
+                verify=_authorities(), timeout=timeout, follow_redirects=False, event_hooks={"response": [readable]}
+            ),
         )
         self._slots = Slots(f"The server at {root}", actor.parallel, actor.timeout_s if patient else 0)
 
