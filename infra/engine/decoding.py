@@ -1,7 +1,7 @@
 """Decoding with a small Qwen2 that is a function: equal prompts are read once, keys and values stay where they are, and
 rows that ended make room for what is still written."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -21,13 +21,19 @@ CROWDED = 0.85
 class Cache:
     """Keys and values of every layer, [2, rows x groups, room, width], and of how many tokens of each row they are."""
 
-    def __init__(self, shape: Shape, kept: Sequence[Tensor], lengths: Tensor) -> None:
-        """``kept`` is [rows, 2 groups, T, width] a layer."""
-        self._shape, self._room = shape, kept[0].shape[2]
-        self._held = [torch.stack(torch.split(tensor, shape.groups, 1)).flatten(1, 2) for tensor in kept]
-        self.lengths, self.longest = lengths, int(lengths.max())
+    def __init__(self, shape: Shape, lengths: Tensor, dtype: torch.dtype) -> None:
+        """Empty, for rows of so many tokens."""
+        self._shape, self.lengths, self.longest = shape, lengths, int(lengths.max())
+        self._room = self.longest + ROOM
+        sizes = (2, len(lengths) * shape.groups, self._room, shape.width)
+        self._held = [torch.zeros(sizes, dtype=dtype, device=lengths.device) for _ in range(shape.layers)]
         self._hidden = self._mask = self._next = torch.empty(0)
-        self._widen()
+        self._hide()
+
+    def put(self, layer: int, places: Tensor, kept: Tensor) -> None:
+        """Keys and values ``kept`` [n, 2 groups, T, width] of the rows at ``places`` [n]."""
+        wide = self._held[layer].view(2, len(self.lengths), self._shape.groups, self._room, -1)
+        wide[:, places, :, : kept.shape[2]] = torch.stack(torch.split(kept, self._shape.groups, 1))
 
     def grow(self) -> None:
         """Make room for another token a row, which is seen from now on."""
@@ -55,7 +61,7 @@ class Cache:
     def keep(self, places: Tensor) -> None:
         """Hold on to these rows only."""
         rows, groups = len(self.lengths), self._shape.groups
-        self._held = [tensor.view(2, rows, groups, *tensor.shape[2:])[:, places].flatten(1, 2) for tensor in self._held]
+        self._change(lambda _, tensor: tensor.view(2, rows, groups, *tensor.shape[2:])[:, places].flatten(1, 2))
         self._hidden, self.lengths = self._hidden[places], self.lengths[places]
         self.longest = int(self.lengths.max()) if len(places) else 0
 
@@ -69,10 +75,12 @@ class Cache:
     def join(self, other: "Cache") -> "Cache":
         """This, with the rows of ``other`` behind its own."""
         room = max(self._room, other._room)
-        self._held = [
-            torch.cat([pad(tensor, (0, 0, 0, room - self._room)), pad(others, (0, 0, 0, room - other._room))], 1)
-            for tensor, others in zip(self._held, other._held, strict=True)
-        ]
+
+        def both(layer: int, tensor: Tensor) -> Tensor:
+            pair = (tensor, other._held[layer])
+            return torch.cat([pad(each, (0, 0, 0, room - each.shape[2])) for each in pair], 1)
+
+        self._change(both)
         self._room, self.lengths = room, torch.cat([self.lengths, other.lengths])
         self.longest = max(self.longest, other.longest)
         self._hide()
@@ -80,9 +88,14 @@ class Cache:
 
     def _widen(self) -> None:
         more = self.longest + ROOM - self._room
-        self._held = [pad(tensor, (0, 0, 0, more)) for tensor in self._held]
+        self._change(lambda _, tensor: pad(tensor, (0, 0, 0, more)))
         self._room += more
         self._hide()
+
+    def _change(self, change: Callable[[int, Tensor], Tensor]) -> None:
+        """Put another tensor in the place of each, one at a time: two of all would be the most memory there is."""
+        for layer, tensor in enumerate(self._held):
+            self._held[layer] = change(layer, tensor)
 
     def _hide(self) -> None:
         """Nothing is seen of what lies beyond a row's tokens."""
@@ -151,30 +164,35 @@ def read(weights: Weights, prompts: Sequence[Sequence[int]], prefixes: Prefixes 
     """What is kept of ``prompts``, and what the head reads at their ends, [rows, hidden]; ``prefixes`` as for
     ``write``."""
     unique = list(dict.fromkeys(map(tuple, prompts)))
-    device, longest = weights.embed.device, max(map(len, unique))
-    order, parts, ends = list[tuple[int, ...]](), [], []
+    rows: dict[tuple[int, ...], list[int]] = {}
+    for row, prompt in enumerate(prompts):
+        rows.setdefault(tuple(prompt), []).append(row)
+    device = weights.embed.device
+    lengths = torch.tensor([len(prompt) for prompt in prompts], device=device)
+    cache, ends = None, dict[int, Tensor]()
     for prefix, texts in _behind_prefixes(weights, unique, prefixes):
         before = prefix[0].shape[2] if prefix else 0
         few = max(1, READ // (max(map(len, texts)) - before))
         for at in range(0, len(texts), few):
             some = texts[at : at + few]
-            layers, last = _read(weights, [text[before:] for text in some], longest - before, prefix)
-            parts.append([_after(prefix[number : number + 1], layer) for number, layer in enumerate(layers)])
-            order += some
-            ends.append(last)
-    places = {text: index for index, text in enumerate(order)}
-    which = torch.tensor([places[tuple(prompt)] for prompt in prompts], device=device)
-    kept = [torch.cat(layer) for layer in zip(*parts, strict=True)]
-    if prefixes is not None:
-        for text, index in places.items():
-            prefixes.keep(text, [layer[index, :, : len(text)] for layer in kept])
-    lengths = torch.tensor([len(prompt) for prompt in prompts], device=device)
-    return Cache(weights.shape, [layer[which] for layer in kept], lengths), torch.cat(ends)[which]
+            layers, last = _read(weights, [text[before:] for text in some], prefix)
+            which = [index for index, text in enumerate(some) for _ in rows[text]]
+            places = torch.tensor([row for text in some for row in rows[text]], device=device)
+            cache = cache or Cache(weights.shape, lengths, layers[0].dtype)
+            for number, layer in enumerate(layers):
+                cache.put(number, places, _after(prefix[number : number + 1], layer[which]))
+            ends |= {row: last[index] for index, text in enumerate(some) for row in rows[text]}
+            if prefixes is not None:
+                for index, text in enumerate(some):
+                    prefixes.keep(text, [layer[index, :, : len(text) - before] for layer in layers], before)
+            del layers, layer  # before those of the next part are made
+    assert cache is not None  # noqa: S101 - there is a prompt
+    return cache, torch.stack([ends[row] for row in range(len(prompts))])
 
 
 def _after(prefix: Sequence[Tensor], layer: Tensor) -> Tensor:
     """[rows, 2 groups, T, width] with a ``prefix`` [1, 2 groups, T, width] before it, where there is one."""
-    return torch.cat([*(tensor.expand(len(layer), -1, -1, -1) for tensor in prefix), layer], 2)
+    return torch.cat([*(tensor.expand(len(layer), -1, -1, -1) for tensor in prefix), layer], 2) if prefix else layer
 
 
 def _behind_prefixes(
@@ -188,8 +206,8 @@ def _behind_prefixes(
         beginning = texts[0][:shared]
         known = joined(prefixes.longest(beginning))
         before = known[0].shape[2] if known else 0
-        layers, _ = _read(weights, [beginning[before:]], shared - before, known)
-        prefixes.keep(beginning, [_after(known[n : n + 1], layer)[0] for n, layer in enumerate(layers)])
+        layers, _ = _read(weights, [beginning[before:]], known)
+        prefixes.keep(beginning, [layer[0] for layer in layers], before)
     groups: dict[tuple[KeptBlock, ...], list[tuple[int, ...]]] = {}
     for text in texts:
         groups.setdefault(prefixes.longest(text), []).append(text)
@@ -205,16 +223,14 @@ def _common(prompts: Sequence[tuple[int, ...]]) -> int:
     return length // BLOCK * BLOCK if len(prompts) > 1 else 0
 
 
-def _read(
-    weights: Weights, prompts: Sequence[Sequence[int]], longest: int, prefix: Sequence[Tensor]
-) -> tuple[list[Tensor], Tensor]:
-    device, kept = weights.embed.device, list[Tensor]()
+def _read(weights: Weights, prompts: Sequence[Sequence[int]], prefix: Sequence[Tensor]) -> tuple[list[Tensor], Tensor]:
+    """(keys and values [rows, 2 groups, T, width] of each layer, what the head reads at the ends [rows, hidden])."""
+    device, kept, longest = weights.embed.device, list[Tensor](), max(map(len, prompts))
     ids = torch.tensor([[*prompt, *[0] * (longest - len(prompt))] for prompt in prompts], device=device)
     lengths = torch.tensor([len(prompt) for prompt in prompts], device=device)
     text = packed(ids, (torch.arange(longest, device=device) < lengths[:, None]).long())
     states = hidden(weights, text, kept, prefix=prefix)
-    wide = [pad(tensor, (0, 0, 0, longest - tensor.shape[2])) for tensor in kept]
-    return wide, states[lengths.cumsum(0) - 1]
+    return kept, states[lengths.cumsum(0) - 1]
 
 
 def step(weights: Weights, ids: Tensor, cache: Cache) -> Tensor:

@@ -36,7 +36,8 @@ class Shape:
     """A model's sizes. ``linear``: weights of the layers that adapters and quantisation are for; ``ways``: their
     inputs and outputs added up, so that LoRA of rank r has r times as many weights. ``cached``: numbers that a layer
     keeps of a token's keys, and as many of its values. ``plain``: of the kind that is computed as a function in single
-    precision, without transformers. ``context``: most tokens of a conversation; 0: not known."""
+    precision, without transformers; ``packable``: its matrices can be packed. ``context``: most tokens of a
+    conversation; 0: not known."""
 
     weights: int
     linear: int
@@ -47,6 +48,7 @@ class Shape:
     cached: int
     vocabulary: int
     plain: bool = False
+    packable: bool = False
     context: int = 0
 
 
@@ -88,6 +90,7 @@ def shape_of(folder: Path) -> Shape:
         cached=int(config.get("num_key_value_heads") or heads) * width,
         vocabulary=int(config["vocab_size"]),
         plain=config.get("architectures") == ["Qwen2ForCausalLM"] and weights <= LARGEST,
+        packable=is_plain(config),
         context=int(config.get("max_position_embeddings") or 0),
     )
 
@@ -170,19 +173,23 @@ def _function_generates(shape: Shape, rows: int, prompt: int, tokens: int) -> Me
     """As ``need_to_generate`` where a model is a function (``agent0.infra.engine.decoding``) and all prompts differ:
 
     weights      4 x all weights, and once more those of the head and of the layers that a norm is multiplied into
-    activations  the most of three: 8 c L rows (4 prompt + room), keys and values as they were read, joined, laid side
-                 by side, and with room for more; 8 c L rows (2 (prompt + tokens) + room), when room is made again; and
-                 while prompts are read, some at a time, 8 c L rows prompt beside what a layer holds
+    activations  ``decoded``
     logits       as above
     """
-    cache = 8.0 * shape.cached * shape.layers * rows
-    logits = rows * shape.vocabulary * 16.0
-    at_a_time = min(rows * prompt, max(prompt, READ))
-    read = cache * prompt + 4.0 * at_a_time * (3 * shape.intermediate + 2 * shape.hidden)
-    early = max(cache * (4 * prompt + ROOM), read)
-    late = cache * (2 * (prompt + tokens) + ROOM)
     mixed = shape.layers * shape.hidden * (shape.hidden + 2 * shape.cached + 2 * shape.intermediate)
-    return MemoryNeed(4.0 * shape.weights + _copied(shape, mixed), 0.0, 0.0, max(late, early - logits), logits)
+    weights = 4.0 * shape.weights + _copied(shape, mixed)
+    return MemoryNeed(weights, 0.0, 0.0, decoded(shape, rows, prompt, tokens), rows * shape.vocabulary * 16.0)
+
+
+def decoded(shape: Shape, rows: int, prompt: int, tokens: int) -> float:
+    """Bytes that ``rows`` turns hold without transformers, and their prompts while they are read, some at a time:
+
+    8 c (L + 1) rows (prompt + tokens + room), keys and values of every layer, once more of the one that is copied;
+    (8 c L + 4 (3 i + 2 h)) x tokens that are read at once, 2,048 or a prompt
+    """
+    kept = 8.0 * shape.cached * (shape.layers + 1) * rows * (prompt + tokens + ROOM)
+    read = 8.0 * shape.cached * shape.layers + 4.0 * (3 * shape.intermediate + 2 * shape.hidden)
+    return kept + read * min(rows * prompt, max(prompt, READ))
 
 
 def _copied(shape: Shape, layers: int) -> float:
@@ -206,18 +213,25 @@ def as_function(shape: Shape, precision: str, quantized: bool) -> bool:
 
 
 def packed(folder: Path, device: str, quantization: str, precision: str) -> bool:
-    """Whether the model in ``folder`` generates with its matrices packed (``agent0.infra.engine.formats``): on a CPU,
-    where it has no more than what is computed there, and is too large to be a function or asked for in ``int8``.
+    """Whether the model in ``folder`` is computed with its matrices packed (``agent0.infra.engine.formats``).
 
     Raises:
         ConfigError: ``int8`` is asked for where it cannot be had.
     """
     config = json.loads((folder / "config.json").read_bytes())
-    can = device == "cpu" and not quantization and is_plain(config) and precision != "fp16"
-    if precision == "int8" and not can:
+    if not is_plain(config) and precision != "int8":
+        return False
+    if precision == "int8" and not (device == "cpu" and not quantization and is_plain(config)):
         why = f"{config.get('architectures')} on {device}: that is for Qwen2 and Llama models on a CPU."
         raise ConfigError("The model is not computed in int8.", why, "Leave run.student.precision at auto.")
-    return can and (precision == "int8" or shape_of(folder).weights > LARGEST)
+    return is_packed(shape_of(folder), device, bool(quantization), precision)
+
+
+def is_packed(shape: Shape, device: str, quantized: bool, precision: str) -> bool:
+    """Whether a model of ``shape`` is: on a CPU, where it has no more than what is computed there, and is too large to
+    be a function or asked for in ``int8``."""
+    can = shape.packable and device == "cpu" and not quantized and precision != "fp16"
+    return can and (precision == "int8" or shape.weights > LARGEST)
 
 
 def is_plain(config: Mapping[str, Any]) -> bool:

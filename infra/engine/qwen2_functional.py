@@ -297,7 +297,7 @@ def hidden(
     def through(x: Tensor, layer: Layer, earlier: Tensor | None) -> Tensor:
         wide = text.spread(heads_of(shape, layer, x, by)).transpose(1, 2)
         if keep is not None:
-            keep.append(wide[:, shape.heads :])
+            keep.append(wide[:, shape.heads :].clone())  # a view would hold the queries, too
         attended = _attended(shape, wide, earlier)
         return gone_on(shape, layer, x, text.gather(attended.transpose(1, 2)).flatten(1))
 

@@ -21,9 +21,6 @@ from agent0.infra.engine.qwen2_functional import Weights, adapted, weights_of
 
 NUMBERS = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
-TOKENS = 1 << 10
-"""Tokens that are computed at once: products of fewer rows are slower, more would only take memory."""
-
 
 class PackedBase:
     """The frozen model in ``folder``, its matrices in ``precision``: one of ``FORMATS``, or ``auto``, the best here."""

@@ -7,13 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from agent0.infra.engine.formats.packed_need import TOKENS
 from agent0.infra.training.batches import Padded, filled, padded, parts_of, paths_of
 from agent0.infra.training.forward import forward_of
 from agent0.infra.training.launch.distributed import Team
 from agent0.infra.training.launch.recipe import Kind, Recipe
 from agent0.infra.training.metrics import OF
 from agent0.infra.training.mismatch import check_mismatch, differences, mismatch
-from agent0.infra.training.packed_lora import TOKENS, PackedLora
+from agent0.infra.training.packed_lora import PackedLora
 from agent0.ports.training import Sample
 from agent0.training.objectives import Loss, MinibatchRows
 from agent0.training.objectives.policy_gradient import correction, divergence, entropy_bonus, likelihood

@@ -10,18 +10,25 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from peft import set_peft_model_state_dict
+from torch.profiler import ProfilerActivity, profile
+from transformers import PreTrainedTokenizerFast
 
 from agent0.errors import OperationError
 from agent0.events.values import Trajectory
 from agent0.infra.engine.adapter import Adapter, lora_settings, pack, unpack
 from agent0.infra.engine.formats import best_format as choice
+from agent0.infra.engine.formats import packed_need
 from agent0.infra.engine.formats.best_format import WORTH
-from agent0.infra.engine.formats.chosen_logprobs import AT_ONCE, ChosenLogprobs
+from agent0.infra.engine.formats.chosen_logprobs import ChosenLogprobs
 from agent0.infra.engine.formats.packed_engine import PackedEngine
+from agent0.infra.engine.formats.packed_need import LEARNED, need_to_generate, need_to_train
+from agent0.infra.engine.formats.prefixes import Prefixes
 from agent0.infra.engine.formats.products import FORMATS, Single
 from agent0.infra.engine.inference import load
+from agent0.infra.engine.memory_need import shape_of
 from agent0.infra.engine.requests import TurnRequest
 from agent0.infra.models.transformers import BASE
+from agent0.infra.training import loop
 from agent0.infra.training.batches import padded
 from agent0.infra.training.forward import forward_of
 from agent0.infra.training.launch.distributed import Team
@@ -31,9 +38,10 @@ from agent0.infra.training.packed_lora import PackedBase, PackedLora
 from agent0.ports.models import Sampling
 from agent0.ports.training import Sample, TrainJob
 from agent0.training.objectives.policy_gradient import clipped_surrogate, correction
+from benchmarks.memory import most_alive
 from tests.adapters import ALPHA, RANK, adapter, tensors
 from tests.engine.asking import user
-from tests.engine.models import with_lora
+from tests.engine.models import saved, with_lora
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")  # peft 0.21's own
 RECIPE: dict[str, Any] = {"objective": "grpo", "rank": RANK, "alpha": ALPHA, "minibatch": 2, "replay_steps": 0}
@@ -85,7 +93,7 @@ def test_a_gradient_through_packed_matrices_points_the_same_way(precision: str) 
     assert float(torch.cosine_similarity(*gradients, dim=0)) > 0.95
 
 
-@given(st.integers(1, 2 * AT_ONCE + 3), st.sampled_from([0.5, 1.0, 2.0]), st.integers(0, 99))
+@given(st.integers(1, 2 * LEARNED + 3), st.sampled_from([0.5, 1.0, 2.0]), st.integers(0, 99))
 def test_chosen_tokens_have_the_gradient_of_a_softmax(count: int, heat: float, seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     matrix = torch.randn(5, 11, generator=generator, dtype=torch.float64)
@@ -220,3 +228,50 @@ def test_the_best_format_is_measured_once_and_remembered(tmp_path: Path, monkeyp
         choice.best_format.cache_clear()
         assert (choice.best_format(), choice.best_format(("fp32", "int8"))) == ("bf16", "int8")
     choice.best_format.cache_clear()
+
+
+WIDE = {"hidden_size": 64, "intermediate_size": 512, "num_hidden_layers": 4}
+DEEP = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 12}
+
+
+@pytest.mark.parametrize("precision", ["bf16", "int8"])
+@pytest.mark.parametrize("checkpointing", ["off", "on"])
+def test_the_memory_of_a_training_is_told_within_a_tenth(
+    precision: str,
+    checkpointing: str,
+    tmp_path: Path,
+    tokenizer: PreTrainedTokenizerFast,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    saved(tmp_path, tokenizer, **WIDE)
+    monkeypatch.setattr(loop, "packed", lambda *_: True)
+    sample = Sample(path(length=200), 1.0)
+    settings = RECIPE | {"minibatch": 4, "micro_batch": 4, "gradient_checkpointing": checkpointing}
+    training = Training(str(tmp_path), precision=precision)
+    base, _ = training._loaded = training._load()
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as allocations:
+        training.train(TrainJob((sample,) * 4, (), None, 0, settings), b"")
+    need = need_to_train(
+        shape_of(tmp_path), rank=RANK, rows=4, tokens=200, learned=99, precision=precision,
+        checkpointing=checkpointing == "on",
+    )  # fmt: skip
+    assert base.recomputes == (checkpointing == "on")
+    assert sum(vars(need).values()) - need.weights == pytest.approx(most_alive(allocations), rel=0.1)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "int8"])
+def test_the_memory_of_writing_is_told_within_a_tenth(
+    precision: str, tmp_path: Path, tokenizer: PreTrainedTokenizerFast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for blocks of earlier texts, which are as many as fit."""
+    saved(tmp_path, tokenizer, **DEEP)
+    engine = PackedEngine(str(tmp_path), precision=precision)
+    engine._chat.stops, engine._prefixes = frozenset(), Prefixes(0)
+    monkeypatch.setattr(packed_need, "BLOCKS", 0)
+    requests = [TurnRequest((user(f"{n:04}" + "~" * 180),), Sampling(max_tokens=24, seed=n)) for n in range(24)]
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as allocations:
+        written = engine.generate(requests)
+    prompt = len(written[0].prompt)
+    need = need_to_generate(shape_of(tmp_path), rows=24, prompt=prompt, tokens=24, precision=precision)
+    assert {len(turn.ids) for turn in written} == {24}
+    assert need.activations + need.logits == pytest.approx(most_alive(allocations), rel=0.1)

@@ -10,11 +10,13 @@ from typing import Literal
 from agent0.assembly.routing.billing import actors_of
 from agent0.assembly.runtime.model_folders import served_here
 from agent0.assembly.runtime.providers import provider_of
+from agent0.infra.engine.formats import packed_need
 from agent0.infra.engine.memory_need import (
     SPARE,
     MemoryNeed,
     Shape,
     as_function,
+    is_packed,
     need,
     need_to_generate,
     precision_of,
@@ -111,6 +113,10 @@ def generating(shape: Shape, actor: ActorConfig, rows: int) -> MemoryNeed:
     """Estimate the memory of ``rows`` longest conversations of ``actor`` at once, each at its last turn."""
     precision, quantized = precision_of(actor.device, actor.precision), bool(actor.quantization)
     prompt = max(1, longest(actor, shape.context)[0] - actor.max_tokens)
+    if is_packed(shape, actor.device, quantized, actor.precision):
+        return packed_need.need_to_generate(
+            shape, rows=min(rows, packed_need.SLOTS), prompt=prompt, tokens=actor.max_tokens, precision=_packing(actor)
+        )
     return need_to_generate(
         shape, rows=rows, prompt=prompt, tokens=actor.max_tokens, precision=precision, quantized=quantized,
         function=as_function(shape, precision, quantized),
@@ -132,12 +138,22 @@ def training(shape: Shape, actor: ActorConfig, recipe: RecipeConfig) -> MemoryNe
     precision, quantized = trained_precision(actor.device, actor.precision), bool(actor.quantization)
     tokens, written = longest(actor, shape.context)
     setting = recipe.gradient_checkpointing
+    if recipe.rank and is_packed(shape, actor.device, quantized, actor.precision):
+        return packed_need.need_to_train(
+            shape, rank=recipe.rank, rows=recipe.micro_batch or max(1, packed_need.TOKENS // tokens), tokens=tokens,
+            learned=written, precision=_packing(actor), checkpointing=setting == "on",
+        )  # fmt: skip
     return need(
         shape, rank=recipe.rank, rows=min(recipe.micro_batch or 1, recipe.minibatch), tokens=tokens, learned=written,
         precision=precision, quantized=quantized,
         checkpointing=setting == "on" or (setting == "auto" and actor.device != "cpu"),
         function=as_function(shape, precision, quantized),
     )  # fmt: skip
+
+
+def _packing(actor: ActorConfig) -> str:
+    """The format that a packed model is kept in; the larger of the usual two where it is chosen on the day."""
+    return "bf16" if actor.precision == "auto" else actor.precision
 
 
 def memory_needs(settings: Settings) -> dict[str, dict[str, float]]:

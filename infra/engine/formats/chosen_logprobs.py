@@ -6,10 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from agent0.infra.engine.formats.packed_need import LEARNED
 from agent0.infra.engine.formats.products import Product
-
-AT_ONCE = 256
-"""Tokens whose logits are held at once."""
 
 
 class ChosenLogprobs(torch.autograd.Function):  # type: ignore[misc] # torch gives it no types
@@ -21,7 +19,7 @@ class ChosenLogprobs(torch.autograd.Function):  # type: ignore[misc] # torch giv
         """[n] from ``states`` [n, hidden] and ``tokens`` [n]."""
         learns = context.needs_input_grad[0]
         logprobs, gradients = [], [states.new_zeros(0, states.shape[1])]
-        for part, chosen in zip(states.split(AT_ONCE), tokens.split(AT_ONCE), strict=True):
+        for part, chosen in zip(states.split(LEARNED), tokens.split(LEARNED), strict=True):
             logs = torch.log_softmax(head(part).div_(heat), -1)
             logprobs.append(logs.gather(-1, chosen[:, None])[:, 0])
             if learns:

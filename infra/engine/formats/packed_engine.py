@@ -17,6 +17,7 @@ from agent0.infra.engine.chat_template import Chat, tokenizer_of
 from agent0.infra.engine.decoding import write
 from agent0.infra.engine.formats.best_format import best_format
 from agent0.infra.engine.formats.folder_weights import FolderWeights, embedding_of, largest_context, shape_in
+from agent0.infra.engine.formats.packed_need import SLOTS
 from agent0.infra.engine.formats.prefixes import Prefixes
 from agent0.infra.engine.formats.products import FORMATS
 from agent0.infra.engine.inference import ADAPTERS_KEPT, Engine
@@ -25,8 +26,6 @@ from agent0.infra.engine.qwen2_functional import Pairs, Weights, adapted, logpro
 from agent0.infra.engine.sampling import Row
 
 PREFIX = "base_model.model."
-SLOTS = 128
-"""Turns that are written at once; others wait for a layer."""
 
 
 class PackedEngine(Engine):

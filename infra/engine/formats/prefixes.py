@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from agent0.infra.engine.formats.packed_need import BLOCKS
+
 BLOCK = 32
 """Tokens of a block."""
-BUDGET = 1 << 29
-"""Bytes of all blocks; those used longest ago go first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +27,10 @@ class KeptBlock:
 
 class Prefixes:
     """The blocks, each under the number of the one before it and its own tokens; the first under the name of the
-    adapter that computed it (``adapter``, which whoever reads or keeps sets before)."""
+    adapter that computed it (``adapter``, which whoever reads or keeps sets before). They are of ``budget`` bytes at
+    most: those used longest ago go first."""
 
-    def __init__(self, budget: int = BUDGET) -> None:
+    def __init__(self, budget: int = BLOCKS) -> None:
         self.adapter = ""
         self._budget, self._size, self._count = budget, 0, 0
         self._blocks: OrderedDict[tuple[int | str, tuple[int, ...]], KeptBlock] = OrderedDict()
@@ -49,13 +50,14 @@ class Prefixes:
             self._blocks.move_to_end(key)
         return tuple(chain)
 
-    def keep(self, ids: Sequence[int], layers: Sequence[Tensor]) -> None:
-        """Keep what was computed of ``ids``: keys and values [2 groups, tokens, width] a layer."""
+    def keep(self, ids: Sequence[int], layers: Sequence[Tensor], start: int = 0) -> None:
+        """Keep what was computed of ``ids``: keys and values [2 groups, tokens, width] a layer, of those from ``start``
+        on."""
         before: int | str = self.adapter
         for at in range(0, len(ids) // BLOCK * BLOCK, BLOCK):
             key = (before, tuple(ids[at : at + BLOCK]))
-            if key not in self._blocks:
-                self._add(key, torch.stack([layer[:, at : at + BLOCK] for layer in layers]))
+            if key not in self._blocks and at >= start:
+                self._add(key, torch.stack([layer[:, at - start : at - start + BLOCK] for layer in layers]))
             if key not in self._blocks:
                 return
             before = self._blocks[key].number
