@@ -12,12 +12,14 @@ import pytest
 from agent0.assembly.models.chat import ChatSession, HeardModel
 from agent0.cli.models import chat
 from agent0.cli.models.named_model import model_flags
+from agent0.config.loading import load
 from agent0.errors import OperationError
 from agent0.events.values import Turn
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.rollout.student import Conditions, specs_of
 from agent0.rollout.workspace_store import Scratch
 from agent0.settings import StudentConfig
+from tests.kept_open import one_sandbox
 from tests.memory import TrustingSandbox
 from tests.terminal import agent0
 from tests.test_student import CALL, Playback
@@ -141,6 +143,27 @@ async def test_ctrl_c_ends_a_reply_and_an_error_is_said_but_neither_ends_the_cha
     assert "Ended" in err and "error: The conversation is too long. Forget it: /reset" in err and "/quit." in err
 
 
+async def test_a_terminal_is_read_until_its_end(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C drops the line that is typed, Ctrl-D ends the chat; a model's file is called by its name."""
+    typed: list[str | BaseException] = ["What is 3+4?", KeyboardInterrupt(), "", EOFError(), "never read"]
+
+    def input_(_: str) -> str:
+        line = typed.pop(0)
+        if isinstance(line, BaseException):
+            raise line
+        return line
+
+    monkeypatch.setattr("builtins.input", input_)
+    own = {"home": str(place / "home"), "run.student.temperature": "0", "run.student.model": "latency=0"}
+    with one_sandbox():
+        await chat._talk(load("scripted", own, {}), None)
+    out, err = capsys.readouterr()
+    assert "| 7\n\\boxed{7}\n" in out and "scripted latency=0, tools python, sympy." in err
+    assert typed == ["never read"]
+
+
 def test_the_built_in_model_replies(place: Path) -> None:
     told = agent0("chat", "tiny", "--once", QUESTION, "--temperature", "0", "--json")
     assert told.code == 0, told.err
@@ -154,7 +177,7 @@ def test_calls_run_in_the_sandbox_and_are_shown_with_their_output(place: Path) -
     assert "print(3+4)" in told.out and "\n| python: ok\n| 7\n\\boxed{7}\n" in told.out
     fewer = agent0("chat", "--provider", "scripted", "--tools", "sympy", "--temperature", "0", stdin="What is 3+4?")
     assert "| python: error\n| There is no tool named 'python'. The tools are: sympy.\n" in fewer.out
-    assert "<tool_call>" not in agent0("chat", "--provider", "scripted", "--no-tools", stdin="What is 3+4?").out
+    assert "| python: ok" not in agent0("chat", "--provider", "scripted", "--no-tools", stdin="What is 3+4?").out
 
 
 @pytest.mark.parametrize(

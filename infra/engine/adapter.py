@@ -20,6 +20,8 @@ DIGEST = "weights"
 """In the note: sha256 of the file of weights."""
 BASE = "base"
 """In the note: digest of the base that it was trained on (``agent0.infra.weights.safetensors_io.digest``)."""
+OTHER_BASE = "Name the model that it was trained on."
+"""What to do about an adapter of other weights."""
 MEDIA = "application/x-tar"
 LARGEST = 1 << 31
 SETTINGS = ("r", "lora_alpha", "lora_dropout", "target_modules", "bias", "use_rslora")
@@ -116,7 +118,7 @@ def check_base(data: bytes, digest: str) -> None:
     recorded = json.loads(files(data).get(NOTE, b"{}")).get(BASE, digest)
     if recorded != digest:
         why = f"It was trained on weights with sha256 {str(recorded)[:12]}…, these have {digest[:12]}…."
-        raise OperationError("The adapter is of another base.", why, "Name the model that it was trained on.")
+        raise OperationError("The adapter is of another base.", why, OTHER_BASE)
 
 
 def files(data: bytes) -> dict[str, bytes]:

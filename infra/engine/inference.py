@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 
 from agent0.errors import ConfigError, DependencyError, OperationError
 from agent0.events.values import Turn
-from agent0.infra.engine.adapter import Adapter, unpack
+from agent0.infra.engine.adapter import OTHER_BASE, Adapter, unpack
 from agent0.infra.engine.chat_template import Chat, tokenizer_of
 from agent0.infra.engine.decoding import write
 from agent0.infra.engine.likelihood import Score, likelihoods
@@ -152,11 +152,11 @@ class Engine:
         try:
             outcome: Any = set_peft_model_state_dict(self._model, adapter.weights, adapter_name=name)
             odd = outcome.unexpected_keys and f"Unknown: {outcome.unexpected_keys[:2]}."
-        except RuntimeError as error:  # shapes
-            odd = f"{error}"[:200]
+        except RuntimeError as error:  # shapes, a line each
+            odd = " ".join(f"{error}".split())[:200]
         if odd:
             self._drop(name, True)
-            raise OperationError("The adapter does not fit this model.", odd)
+            raise OperationError("The adapter does not fit this model.", odd, OTHER_BASE)
 
     def _drop(self, name: str, paired: bool) -> None:
         self._weights.pop(name, None)

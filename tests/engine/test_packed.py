@@ -192,8 +192,9 @@ def test_what_is_no_pair_is_refused() -> None:
         "size": {**pairs, name: pairs[name][:, :-1]},
     }
     for weights in bad.values():
-        with pytest.raises(OperationError, match="does not fit this model"):
+        with pytest.raises(OperationError, match="does not fit this model") as caught:
             engine.load_adapter("bad", pack(Adapter(settings, weights, {})))
+        assert str(caught.value).endswith("Name the model that it was trained on.") and "\n" not in str(caught.value)
     assert not engine.has_adapter("bad")
 
 

@@ -211,8 +211,10 @@ def test_pairs_that_do_not_fit_leave_the_engine_as_it_was(full: bytes, folder: P
             if not engine.has_adapter(name):
                 engine.load_adapter(name, full if name == "full" else adapter(folder))
         for _ in range(2):
-            with pytest.raises(OperationError, match="does not fit this model"):
+            with pytest.raises(OperationError, match="does not fit this model") as caught:
                 engine.load_adapter("x", adapter(BASE))
+            assert str(caught.value).endswith("Name the model that it was trained on."), "weights of another size"
+            assert "\n" not in str(caught.value)
         assert not engine.has_adapter("x") and [one.ids for one in engine.generate(asked)] == plain
 
 

@@ -133,7 +133,7 @@ async def _talk(settings: Settings, adapter: "Artifact | None") -> None:
     async with open_chat(settings, adapter, screen.hear, console.say) as session:
         student = session.student
         having = f"tools {', '.join(student.tools)}" if student.uses_tools else "no tools"
-        named = f"{student.provider} {student.model}".strip()
+        named = f"{student.provider} {student.model.rpartition('/')[2]}".strip()
         console.say(f"{named}, {having}. /reset forgets, /quit ends; Ctrl-C ends a reply.")
         await converse(session, screen, read_line)
 

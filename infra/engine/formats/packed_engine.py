@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from agent0.errors import OperationError
-from agent0.infra.engine.adapter import Adapter, unpack
+from agent0.infra.engine.adapter import OTHER_BASE, Adapter, unpack
 from agent0.infra.engine.chat_template import Chat, tokenizer_of
 from agent0.infra.engine.decoding import write
 from agent0.infra.engine.formats.best_format import best_format
@@ -105,8 +105,11 @@ def pairs_of(adapter: Adapter, parameters: Mapping[str, Tensor]) -> Pairs:
         if not name.endswith(suffix) or b is None:
             continue
         if target not in parameters or (len(b), a.shape[1]) != parameters[target].shape:
-            raise OperationError("The adapter does not fit this model.", f"There is no weight for {name}.")
+            why = f"There is no weight of its shape for {name}."
+            raise OperationError("The adapter does not fit this model.", why, OTHER_BASE)
         pairs[target] = (a, b, scale)
     if 2 * len(pairs) != len(adapter.weights):
-        raise OperationError("The adapter does not fit this model.", "It holds more than pairs beside linear layers.")
+        raise OperationError(
+            "The adapter does not fit this model.", "It holds more than pairs beside linear layers.", OTHER_BASE
+        )
     return pairs
