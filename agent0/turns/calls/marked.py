@@ -40,6 +40,9 @@ def marked_spans(text: str, toolbox: Toolbox) -> list[CallSpan]:
     while opening := _opening.search(text, position):
         if is_calling and _result.search(text, position, opening.start()):
             break
+        if is_calling and not text[opening.end() :].strip():
+            spans.append(CallSpan(opening.start(), len(text), []))  # small models end a call as they began it
+            break
         body = _read(text, opening, toolbox, shortly=failed >= MOST_FAILED)
         position = max(body[1] if body else opening.end(), opening.start() + 1)
         if body:

@@ -69,8 +69,8 @@ def is_call(value: object, toolbox: Toolbox) -> bool:
         return False
     if any(isinstance(value.get(key), list) and len(value) <= 2 for key in _LISTS):
         return all(is_call(item, toolbox) for key in _LISTS for item in value.get(key, ()))
-    if any(isinstance(value.get(key), dict) for key in _INNER):
-        return len({*value} - _ASIDE) == 1
+    if inner := next((value[key] for key in _INNER if isinstance(value.get(key), dict)), None):
+        return len({*value} - _ASIDE) == 1 and not _is_schema(inner.get("parameters"))
     fields = {*value} - _ASIDE
     name = next((key for key in _NAMES if isinstance(value.get(key), str)), None)
     arguments = next((key for key in _ARGUMENTS if key in value), None)
@@ -87,7 +87,11 @@ def _are_arguments(value: object, name: str, toolbox: Toolbox) -> bool:
     """Whether ``value`` may be arguments; a schema of them describes a tool and calls none."""
     if isinstance(value, str):
         return name in toolbox.names or object_in(value) is not None
-    return isinstance(value, dict) and not {"properties", "type"} <= {*value}
+    return isinstance(value, dict) and not _is_schema(value)
+
+
+def _is_schema(value: object) -> bool:
+    return isinstance(value, dict) and {"properties", "type"} <= {*value} and value["type"] == "object"
 
 
 def _single(value: object, room: int = 4) -> Iterator[object]:
@@ -115,6 +119,8 @@ def _call(value: object, raw: str, toolbox: Toolbox) -> ToolCall:
     key = next((key for key in _ARGUMENTS if key in value and key not in toolbox.types.get(tool, ())), None)
     beside = {key: inner for key, inner in value.items() if key != field and key not in _ASIDE}
     arguments = value[key] if key else beside
+    if _is_schema(arguments):
+        return ToolCall(name="", raw=raw, error="a tool is described, not called")
     if key in _PLAIN and isinstance(arguments, str) and arguments_of(tool, arguments, toolbox) is None:
         arguments = {"input": arguments}
     return call_of(name, {} if arguments is None else arguments, raw, toolbox)
