@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.config.loading import fields
+from agent0.config.loading import fields, packaged_run
 from agent0.errors import Agent0Error, sentence
 from agent0.events.alarms import DependencyRestored, ReactionFailed
 from agent0.events.base import Recorded
 from agent0.report.diagnosis.findings import diagnosis, observation_lines, why_lines
+from agent0.report.diagnosis.settings import changes_of
 from agent0.run.diagnosis import diagnose, registered_causes
 from agent0.run.diagnosis.case import Case, Held, Iteration, Observation, Setting, Training
 from agent0.settings import RunConfig
@@ -226,3 +227,19 @@ def test_settings_of_another_version_are_no_obstacle() -> None:
     first, *rest = played()
     strange = first.event.model_copy(update={"config": {"of": "another age", "iterations": 1, "tasks": 1}})
     assert why([first.model_copy(update={"event": strange}), *rest])["settings"] == []
+
+
+def test_what_a_start_resolved_is_no_difference() -> None:
+    """The file of a model that the profile names, and the form of calls that was tried; another model is one."""
+    profile = packaged_run("qwen")
+    assert profile is not None
+    name = profile.student.model
+    for file, keys in (
+        (f"/home/cache/models/{name}/weights.gguf", set()),
+        ("/home/cache/models/other/weights.gguf", {"run.student.model"}),
+    ):
+        student = profile.student.model_copy(update={"model": file, "tool_form": "fence"})
+        config = profile.model_copy(update={"student": student})
+        with closing(told(played())) as db:
+            row = {"run": "r1", "profile": "qwen", "started": "2026"}
+            assert {setting.key for setting in changes_of(db, row, config)} == keys

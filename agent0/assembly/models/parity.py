@@ -60,8 +60,8 @@ def _verdict(comparison: dict[str, Any]) -> bool:
 async def reference(
     source: ExportSource, artifacts: Artifacts, turns_of_probes: Sequence[tuple[Turn, ...]]
 ) -> tuple[list[Generation], list[Generation]]:
-    """What the trained model writes greedily after each probe, and what its base does."""
-    model = Transformers(source.base, artifacts, name="reference")
+    """What the trained model writes greedily after each probe, and what its base does, in single precision."""
+    model = Transformers(source.base, artifacts, name="reference", precision="fp32")
     sampling = Sampling(temperature=0.0, max_tokens=TOKENS)
     try:
         both = [

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from agent0.config.loading import leaves, packaged_run
@@ -28,11 +29,19 @@ def changes_of(db: sqlite3.Connection, row: Row, config: RunConfig) -> tuple[Set
         source = f"run {good['run']}, which went well,"
     if not source:
         return ()
-    keys = [key for key in own_values if own_values[key] != other.get(key)]
+    keys = [key for key, own in own_values.items() if own != other.get(key) and not _resolved(key, own, other.get(key))]
     keys = [key for key in keys if not (profile and key in usual and own_values[key] == usual[key])]
     other = other | _weights([key for key in keys if other.get(key) is None], config)
     settings = [Setting(key, own_values[key], other.get(key), source) for key in keys]
     return tuple(sorted(settings, key=lambda setting: (setting.key in SIZES, setting.key)))
+
+
+def _resolved(key: str, value: Any, other: Any) -> bool:
+    """Whether a start put ``value`` in the place of ``other`` by itself: the file of a model that was named, or the form
+    of calls that was found by trying."""
+    if key.endswith(".tool_form"):
+        return bool(other == "auto")
+    return key.endswith(".model") and bool(other) and str(other) in Path(str(value)).parts
 
 
 def _weights(keys: Sequence[str], config: RunConfig) -> dict[str, float]:
