@@ -23,8 +23,8 @@
 #                 it was stopped); then the slow tests of runs in several processes
 #   make mutants  how many of 200 small changes to the pure rooms the fast tests notice (writes docs/results/mutants.md;
 #                 goes on where it was stopped)
-#   make language get a language model of 135 million parameters (93 MB), and see that transformers and llama.cpp compute
-#                 the same of it
+#   make language get two language models (93 MB and 0.5 GB): transformers and llama.cpp compute the same of the first, and
+#                 a run of the second from an empty home trains it (half an hour)
 #   make soak     thousands of calls in the sandbox, some of them hostile: nothing may stay
 #   make setup    the environment only (that of make run)
 #   make clean    remove the environment and all caches (runs under AGENT0_HOME stay)
@@ -156,7 +156,7 @@ mutants: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.mutants --write docs/results/mutants.md
 
 language: setup .venv/.ready-dev
-	$(BIN)/python -m pytest -m slow tests/test_language_model.py
+	$(BIN)/python -m pytest -m slow -s tests/test_language_model.py tests/test_qwen_profile.py
 
 soak: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.soak

@@ -37,8 +37,8 @@ def changes_of(db: sqlite3.Connection, row: Row, config: RunConfig) -> tuple[Set
 
 
 def _resolved(key: str, value: Any, other: Any) -> bool:
-    """Whether a start put ``value`` in the place of ``other`` by itself: the file of a model that was named, or the form
-    of calls that was found by trying."""
+    """Whether a start put ``value`` in the place of ``other`` by itself: the file of a model that was named, the form
+    of calls that was tried."""
     if key.endswith(".tool_form"):
         return bool(other == "auto")
     return key.endswith(".model") and bool(other) and str(other) in Path(str(value)).parts
