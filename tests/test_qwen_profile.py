@@ -48,4 +48,4 @@ def test_a_model_is_got_and_trained_from_an_empty_home(tmp_path: Path, capsys: p
     assert re.search(r"finished: 1 iteration, 8 tasks, \d+ attempts", output), output[-3000:]
     largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
     with capsys.disabled():
-        print(f"\n{seconds:.0f} s; the largest process held {largest:.2f} GiB\n{output[-1500:]}")
+        sys.stdout.write(f"\n{seconds:.0f} s; the largest process held {largest:.2f} GiB\n{output[-1500:]}")
