@@ -292,6 +292,9 @@ def test_a_name_stands_for_the_stored_file(content: bytes, tmp_path: Path, monke
     assert (student.provider, Path(student.model), student.form) == ("transformers", stored.file, "actions")
     served = load("tiny", plain | {"run.student.provider": "ollama"}, {}).run.student
     assert (served.provider, served.model) == ("ollama", name)
+    with monkeypatch.context() as patch:
+        patch.setattr("agent0.config.catalogue.find_spec", lambda name: None if name == "xllamacpp" else name)
+        assert load("tiny", plain, {}).run.student.provider == "transformers", "which needs no extra"
     changed = amended(load("tiny", {"home": str(home)}, {}).run, {"student.model": name}, home).student
     assert (changed.provider, Path(changed.model)) == ("llamacpp", stored.file)
     assert (changed.prompts, changed.max_tokens) == ("full", model.max_tokens), "not those of the packaged model"

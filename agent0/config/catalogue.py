@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,12 @@ from agent0.settings.catalogue import CatalogueModel
 MODELS = Path(__file__).parent / "models"
 NOTE = "stored.json"
 SERVED = "llamacpp"
-"""The provider that serves a model of the catalogue unless another one is set with it."""
+"""The provider that serves a model of the catalogue where its package is installed, unless another is set with it."""
+
+
+def serving_provider() -> str:
+    """The provider of a GGUF file that is named without one: ``SERVED``, or transformers, which needs no extra."""
+    return SERVED if find_spec("xllamacpp") and find_spec("openai") else "transformers"
 
 
 @dataclass(frozen=True)

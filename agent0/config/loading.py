@@ -16,7 +16,7 @@ from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
 from agent0.config import sources
-from agent0.config.catalogue import SERVED, catalogue_model, stored_model
+from agent0.config.catalogue import SERVED, catalogue_model, serving_provider, stored_model
 from agent0.config.sources import SettingEntry
 from agent0.errors import ConfigError, bare_address
 from agent0.events.base import sha256
@@ -103,7 +103,7 @@ def _place_models(tree: Mapping[str, Any], ranks: Mapping[str, int], home: Path)
         rank = ranks.get(f"run.{role}.model")
         if entry is None or rank is None:
             continue
-        suits = {"provider": SERVED} | ({"tool_form": entry.tool_form} if role == "student" else {})
+        suits = {"provider": serving_provider()} | ({"tool_form": entry.tool_form} if role == "student" else {})
         placed: dict[str, Any] = {
             key: value for key, value in suits.items() if ranks.get(f"run.{role}.{key}", rank + 1) > rank
         }

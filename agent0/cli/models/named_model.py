@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from agent0.config.catalogue import SERVED
+from agent0.config.catalogue import serving_provider
 from agent0.settings.roles import PACKAGED_MODELS
 
 TINY = "tiny"
@@ -31,7 +31,7 @@ def model_flags(model: str | None, provider: str | None = None, *roles: str) -> 
         if packaged_name(model):
             model, provider = ("" if model == TINY else model), TINY
         elif path.is_file() or path.suffix == ".gguf":
-            model, provider = str(path.absolute()), SERVED
+            model, provider = str(path.absolute()), serving_provider()
         elif path.is_dir():
             model, provider = str(path.absolute()), "transformers"
     values = {"provider": provider, "model": model}
