@@ -185,7 +185,8 @@ def _newest(db: sqlite3.Connection, before: int) -> str:
         return str(runs[before]["run"])
     start = "`agent0 run list` shows them; `agent0 run start` begins one."
     if not runs:
-        raise NotFoundError("There is no run yet.", fix=start)
+        hidden = "`agent0 run list --all` has hidden and deleted ones." if list_runs(db, 1, hidden=True) else ""
+        raise NotFoundError("There is no run in the list." if hidden else "There is no run yet.", hidden, start)
     many = "is one run" if len(runs) == 1 else f"are {len(runs)} runs"
     raise NotFoundError(f"There is no run LAST~{before}.", f"There {many}: the oldest is LAST~{len(runs) - 1}.", start)
 

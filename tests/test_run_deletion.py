@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from agent0.assembly.log.artifact_check import Named
+from agent0.assembly.requests.run_deletion import _deletion
+from agent0.events.values import Artifact
 from tests.kept_open import attached
 from tests.terminal import Said
 from tests.terminal import agent0 as call
@@ -68,6 +71,16 @@ def test_runs_are_hidden_tagged_and_deleted_and_the_log_says_so(home: Path, tmp_
     assert deleted(home, "first").json["bytes"] > 0, "nothing needs it any more"
     assert names(home) == []
     whole(home)
+    none = call("run", "show", home=home)
+    assert none.code == 1 and "agent0 run list --all" in none.err
+
+
+def test_a_run_whose_checkpoint_another_uses_is_named_with_that_one_until_it_is_deleted() -> None:
+    used = Artifact(sha256="a" * 64, size=7)
+    owner = Named(named={used.sha256: used}, trained={used.sha256})
+    for user, users in ((Named(used={used.sha256}), ("user",)), (Named(used={used.sha256}, deleted=True), ())):
+        deletion = _deletion("owner", {"owner": owner, "user": user}, {used.sha256: used})
+        assert (deletion.users, deletion.bytes) == (users, 7)
 
 
 @pytest.mark.parametrize(

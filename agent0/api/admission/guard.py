@@ -29,7 +29,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 LOGIN = "/login"
 OPEN = ("/healthz", "/version", LOGIN, "/static/")
 """What anybody may ask for: nothing of it is about the data."""
-DECISIONS = ("/pause", "/resume", "/cancel", "/promote", "/rollback", "/delete")
+DECISIONS = ("/pause", "/resume", "/cancel", "/promote", "/rollback", "/delete", "/archive")
 """What ends the path of a decision on another's run or checkpoint."""
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _FIXED = {

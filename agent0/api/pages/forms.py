@@ -12,7 +12,7 @@ from agent0.api.pages.attempt_pairs import ask_both
 from agent0.api.pages.settings_form import changes
 from agent0.api.v1.admin import begin_rebuild, settle
 from agent0.api.v1.decisions import decide, promote_to, roll_back
-from agent0.api.v1.deletion import delete, label_run
+from agent0.api.v1.deletion import archive, delete, label_run, prune
 from agent0.api.v1.studies import AblationRequest, rescored, start_ablation
 from agent0.api.v1.writes import ForkRequest, StartRequest, fork_run, start_run
 from agent0.assembly.replay.forks import pairs_of
@@ -50,12 +50,17 @@ async def fork(request: Request, context: Context, run: str) -> Response:
 
 @router.post("/runs/{run}/{action}")
 async def decide_(request: Request, context: Context, run: str, action: str) -> Response:
-    """Pause, resume, cancel, hide, show or delete a run as a form says, or go back to an earlier student."""
+    """Pause, resume, cancel, hide, show, tag, archive or delete a run as a form says, or go back to an earlier
+    student."""
     if action in ("hide", "show"):
         await label_run(context, request, run, action == "hide")
         return RedirectResponse(f"/runs/{quote(run, safe='')}", 303)
-    if action == "delete":
-        await delete(context, request, run)
+    if action == "tag":
+        form = await fields(request, "tags")
+        await label_run(context, request, run, None, form["tags"].split())
+        return RedirectResponse(f"/runs/{quote(run, safe='')}", 303)
+    if action in ("archive", "delete"):
+        await (archive if action == "archive" else delete)(context, request, run)
         return RedirectResponse("/runs", 303)
     if action not in (*WORDS, "rollback"):
         raise NotFoundError("There is no such decision.")
@@ -128,6 +133,14 @@ async def decide_failure(
     form = await fields(request, "reason", "again")
     await settle(context, failure, form["reason"] if action == "drop" else None, form["again"])
     return RedirectResponse("/admin", 303)
+
+
+@router.post("/admin/prune")
+async def prune_(request: Request, context: Context) -> Response:
+    """Delete the runs that a form describes, then show the others."""
+    form = await fields(request, "older_than", "larger_than", "tag", "reason")
+    await prune(context, request, **form)
+    return RedirectResponse("/runs", 303)
 
 
 @router.post("/admin/rebuild")

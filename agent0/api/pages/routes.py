@@ -16,7 +16,10 @@ from agent0.api.pages.drawing import curve, curves, histogram, lineages
 from agent0.api.pages.rendering import MEDIA, linker, standalone, static_files
 from agent0.api.pages.twins import Shown, router, twin
 from agent0.api.status import consumers, status, streams
+from agent0.api.v1.deletion import Age, OfTag, Size, prunable
+from agent0.api.v1.runs import Hidden
 from agent0.assembly.log.carriers import carried
+from agent0.assembly.requests.run_deletion import tags_of
 from agent0.assembly.runtime.read_models import NothingError
 from agent0.config.loading import profiles
 from agent0.errors import NotFoundError
@@ -68,16 +71,16 @@ def known_profiles(context: ApiContext) -> list[str]:
 
 
 @twin("/runs", "runs.html.jinja", tagged=False)
-def runs(context: Context, limit: Limit = LIMIT, after: str = "", at: At = 0) -> Shown:
+def runs(context: Context, limit: Limit = LIMIT, after: str = "", hidden: Hidden = False, at: At = 0) -> Shown:
     """Show all runs, newest first, and a form for another."""
     try:
         with context.tables(at) as db:
-            rows = list_runs(db, limit + 1, after)
+            rows = list_runs(db, limit + 1, after, hidden)
     except NothingError:
         rows = []
     listed = keyed_page(carried(context.settings, rows), limit, "run")
-    more = {"profiles": known_profiles(context) if context.log else [], "again": secrets.token_urlsafe(16)}
-    more["profile"] = context.settings.profile
+    more: Row = {"profiles": known_profiles(context) if context.log else [], "again": secrets.token_urlsafe(16)}
+    more |= {"profile": context.settings.profile, "hidden": hidden}
     return Shown({"runs": listed.data, "next": listed.next, "home": str(context.settings.home)}, at, more)
 
 
@@ -92,6 +95,7 @@ def run(context: Context, run: str, at: At = 0) -> Shown:
     more: Row = {**drawn, "moments": end, "link": linker(row["run"], at)}
     actions = WORDS.get(row["status"], ()) if context.log and not at else ()
     more |= {"removable": bool(context.log) and not at and row["status"] in OVER, "hidden": row["hidden"]}
+    more["tags"] = tags_of(row)
     student = f"{row['run']}/{row['student']}" if context.models and row["student"] else ""
     return Shown(data, at, {**more, "words": actions, "again": secrets.token_urlsafe(16), "student": student})
 
@@ -217,6 +221,13 @@ def config(context: Context, profile: Profile = "") -> Shown:
         "again": secrets.token_urlsafe(16) if context.log else "",
     }
     return Shown(shown, more=more)
+
+
+@twin("/admin/prune", "prune.html.jinja", tagged=False)
+async def prune(context: Context, older_than: Age = "0h", larger_than: Size = "0", tag: OfTag = "") -> Shown:
+    """Show which runs that are over meet each condition, and a form that deletes them."""
+    asked = {"older_than": older_than, "larger_than": larger_than, "tag": tag}
+    return Shown({"deletions": (await prunable(context, **asked)).data}, more={"asked": asked})
 
 
 @twin("/admin", "admin.html.jinja", tagged=False)

@@ -1,19 +1,35 @@
-"""Runs that are hidden, tagged and deleted, and what a deletion frees."""
+"""Runs that are hidden, tagged, archived, deleted and pruned, and what a deletion frees."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent0.api.appending import Begun, append
+from agent0.api.conditional import Page
 from agent0.api.context import ApiContext, Context, key_of
 from agent0.api.problems import responses
 from agent0.api.v1.decisions import Name, located
-from agent0.assembly.requests.run_deletion import delete_run, deletions, labelled
+from agent0.assembly.requests.run_deletion import (
+    RunSelection,
+    archive_run,
+    delete_run,
+    deletions,
+    labelled,
+    prune_runs,
+)
 from agent0.projections.runs import resolve, show_run
 
 router = APIRouter(prefix="/v1", responses=responses(429))
 Tag = Annotated[str, Field(min_length=1, max_length=100)]
+Reason = Annotated[str, Query(max_length=2000)]
+NUMBER = r"^[0-9]{1,9}(\.[0-9]{1,9})?"
+Age = Annotated[str, Query(pattern=f"{NUMBER}[hdw]$", description="over for so long: 12h, 30d, 8w")]
+Size = Annotated[str, Query(pattern=f"{NUMBER}([KMG]B)?$", description="frees at least that: 500MB, 2GB")]
+OfTag = Annotated[str, Query(max_length=100, description="has this tag")]
+ARCHIVES = "archives"
+"""The folder of the data folder in which runs are archived."""
 
 
 class Label(BaseModel):
@@ -55,6 +71,44 @@ async def delete(
     began from it or uses a checkpoint of it."""
     log, name = context.require_log(), _resolved(context, run)
     return Freed(**(await delete_run(context.settings, log, name, _asker(request), reason)).row())
+
+
+class ArchivedRun(Freed):
+    """What a deletion freed, and the archive that has the run now."""
+
+    archive: str
+
+
+@router.post("/runs/{run}/archive", operation_id="archive_run", tags=["runs"])
+async def archive(context: Context, request: Request, run: Name, reason: Reason = "") -> ArchivedRun:
+    """Write a run that is over with its ancestors to an archive in the data folder, then delete it."""
+    context.require_log()
+    name = _resolved(context, run)
+    path: Path = context.settings.home / ARCHIVES / f"{name}.tar"
+    return ArchivedRun(**await archive_run(context.settings, name, path, _asker(request), reason))
+
+
+@router.get("/admin/prune", operation_id="list_prunable", tags=["admin"])
+async def prunable(context: Context, older_than: Age = "0h", larger_than: Size = "0", tag: OfTag = "") -> Page:
+    """Runs that are over and meet each condition, the largest first: what deleting each frees, and who needs it."""
+    return await _pruned(context, RunSelection.of(older_than, larger_than, tag))
+
+
+@router.post("/admin/prune", operation_id="prune_runs", tags=["admin"])
+async def prune(
+    context: Context, request: Request, older_than: Age, larger_than: Size = "0", tag: OfTag = "", reason: Reason = ""
+) -> Page:
+    """Delete all runs that are over and meet each condition; those that others need are kept, and named with these."""
+    return await _pruned(context, RunSelection.of(older_than, larger_than, tag), _asker(request), reason, commit=True)
+
+
+async def _pruned(
+    context: ApiContext, selection: RunSelection, by: str = "", reason: str = "", *, commit: bool = False
+) -> Page:
+    log = context.require_log()
+    chosen = await prune_runs(context.settings, log, selection, by, reason, commit=commit)
+    rows: list[dict[str, Any]] = [{**deletion.row(), "deleted": commit and not deletion.users} for deletion in chosen]
+    return Page(data=rows)
 
 
 async def label_run(

@@ -23,14 +23,15 @@ from agent0.settings import LARGEST
 router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=responses(), dependencies=[Tagged])
 Row = dict[str, Any]
 Run = Annotated[str, Path(max_length=200, description="id, unique beginning of it, name, LAST or LAST~1")]
+Hidden = Annotated[bool, Query(description="hidden and deleted runs, too")]
 Iteration = Annotated[int | None, Query(ge=0, le=LARGEST, description="one iteration only; the first is 0")]
 
 
 @router.get("", operation_id="list_runs")
-def runs(context: Context, limit: Limit = LIMIT, after: After = "", at: At = 0) -> Page:
+def runs(context: Context, limit: Limit = LIMIT, after: After = "", hidden: Hidden = False, at: At = 0) -> Page:
     """Runs, newest first; `carried` says whether a process executes a running one."""
     with context.tables(at) as db:
-        rows = list_runs(db, limit + 1, after)
+        rows = list_runs(db, limit + 1, after, hidden)
     return keyed_page(carried(context.settings, rows), limit, "run")
 
 

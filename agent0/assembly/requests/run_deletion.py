@@ -4,6 +4,7 @@ A deleted run keeps its events, so that every seal verifies; what its events alo
 """
 
 import json
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +16,8 @@ from agent0.assembly.log.access import open_log
 from agent0.assembly.log.artifact_check import Named, artifact_store, named_by_run
 from agent0.assembly.log.export import export
 from agent0.assembly.runtime.read_models import reading
-from agent0.assembly.runtime.stamping import recorded
-from agent0.errors import OperationError
+from agent0.assembly.runtime.stamping import recorded, utc_now
+from agent0.errors import ConfigError, OperationError
 from agent0.events.base import Recorded
 from agent0.events.runs import RunDeleted, RunLabelled
 from agent0.events.values import Artifact
@@ -26,6 +27,8 @@ from agent0.settings import Settings
 
 OVER = ("finished", "cancelled", "failed")
 ALL = 1_000_000
+_SECONDS = {"h": 3600, "d": 86_400, "w": 604_800}
+_BYTES = {"": 1, "KB": 1000, "MB": 1000**2, "GB": 1000**3}
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,15 @@ class RunSelection:
     larger: int = 0
     tag: str = ""
 
+    @classmethod
+    def of(cls, age: str, size: str, tag: str) -> "RunSelection":
+        """Read an age as ``30d``, a size as ``500MB``.
+
+        Raises:
+            ConfigError: one is none.
+        """
+        return cls(_amount(age, _SECONDS, "age"), int(_amount(size, _BYTES, "size")), tag)
+
 
 async def select_runs(settings: Settings, log: Log, selection: RunSelection, at: str) -> list[Deletion]:
     """What would be deleted by ``selection``, the largest first; with those that others need. ``at``: ISO 8601."""
@@ -153,3 +165,36 @@ async def select_runs(settings: Settings, log: Log, selection: RunSelection, at:
     ]
     large = [deletion for deletion in await deletions(settings, log, old) if deletion.bytes >= selection.larger]
     return sorted(large, key=lambda deletion: (-deletion.bytes, deletion.run))
+
+
+async def prune_runs(
+    settings: Settings, log: Log, selection: RunSelection, by: str, reason: str = "", *, commit: bool
+) -> list[Deletion]:
+    """What was deleted, or without ``commit`` would be; behind it what others need."""
+    chosen = await select_runs(settings, log, selection, utc_now().isoformat())
+    if not commit:
+        return chosen
+    deleted: list[Deletion] = []
+    while free := [deletion for deletion in chosen if not deletion.users]:  # a fork goes before what it began from
+        for deletion in free:
+            deleted.append(await delete_run(settings, log, deletion.run, by, reason))
+        gone = {deletion.run for deletion in deleted}
+        chosen = [
+            deletion
+            for deletion in await select_runs(settings, log, selection, utc_now().isoformat())
+            if deletion.run not in gone
+        ]
+    return [*deleted, *chosen]
+
+
+def _amount(text: str, units: dict[str, int], what: str) -> float:
+    """A number and its unit.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
+    if match is None or match[2] not in units:
+        allowed = ", ".join(unit or "no unit" for unit in units)
+        raise ConfigError(f"The {what} {text[:40]!r} is no amount.", fix=f"Write a number with a unit: {allowed}.")
+    return float(match[1]) * units[match[2]]

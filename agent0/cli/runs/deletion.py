@@ -1,23 +1,18 @@
 """Hides, tags, archives and deletes runs, and prunes them by age, size and tag."""
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from agent0.cli import console
-from agent0.errors import ConfigError
-from agent0.settings import Settings
 
 if TYPE_CHECKING:
-    from agent0.assembly.requests.run_deletion import Deletion, RunSelection
+    from agent0.assembly.requests.run_deletion import Deletion
 
 KEPT = "Nothing is deleted; --commit deletes it."
 Commit = Annotated[bool, typer.Option("--commit", help="Do it; without it, only say what it frees.")]
 Reason = Annotated[str, typer.Option(help="Why; it is recorded.")]
-_SECONDS = {"h": 3600, "d": 86_400, "w": 604_800}
-_BYTES = {"": 1, "KB": 1000, "MB": 1000**2, "GB": 1000**3}
 
 
 def hide(
@@ -85,41 +80,21 @@ def prune(
 ) -> None:
     """Delete all runs that are over and meet each condition; without --commit only list them with what each frees.
     Those that other runs need are kept, and named with these."""
-    from agent0.assembly.requests.run_deletion import RunSelection
+    from agent0.assembly.log.access import open_log
+    from agent0.assembly.requests.run_deletion import RunSelection, prune_runs
 
-    selection = RunSelection(
-        _amount(older_than, _SECONDS, "--older-than"), int(_amount(larger_than, _BYTES, "--larger-than")), tag
-    )
-    settings = console.settings()
+    selection, settings = RunSelection.of(older_than, larger_than, tag), console.settings()
+
+    async def work() -> "list[Deletion]":
+        async with open_log(settings) as log:
+            return await prune_runs(settings, log, selection, settings.router.user, reason, commit=commit)
+
     with console.tables():
-        deletions = console.run_async(lambda: _pruned(settings, selection, reason, commit))
+        deletions = console.run_async(work)
     rows = [{**_shown(deletion, as_json), "deleted": commit and not deletion.users} for deletion in deletions]
     console.table(rows, as_json, ("run", "frees" if not as_json else "bytes", "artifacts", "users", "deleted"))
     if rows and not commit:
         console.say(KEPT)
-
-
-async def _pruned(settings: Settings, selection: "RunSelection", reason: str, commit: bool) -> "list[Deletion]":
-    """What was deleted, or would be; behind it what others need."""
-    from agent0.assembly.log.access import open_log
-    from agent0.assembly.requests.run_deletion import delete_run, select_runs
-    from agent0.assembly.runtime.stamping import utc_now
-
-    async with open_log(settings) as log:
-        chosen = await select_runs(settings, log, selection, utc_now().isoformat())
-        if not commit:
-            return chosen
-        deleted: list[Deletion] = []
-        while free := [deletion for deletion in chosen if not deletion.users]:  # a fork goes before what it began from
-            for deletion in free:
-                deleted.append(await delete_run(settings, log, deletion.run, settings.router.user, reason))
-            gone = {deletion.run for deletion in deleted}
-            chosen = [
-                deletion
-                for deletion in await select_runs(settings, log, selection, utc_now().isoformat())
-                if deletion.run not in gone
-            ]
-        return [*deleted, *chosen]
 
 
 def _label(run: str, hidden: bool | None = None, tags: list[str] | None = None, remove: bool = False) -> dict[str, Any]:
@@ -148,16 +123,3 @@ def _shown(deletion: "Deletion", as_json: bool) -> dict[str, Any]:
         return row
     return {"run": row["run"], "frees": f"{row['bytes'] / 1e6:,.1f} MB", "artifacts": row["artifacts"],
             "users": ", ".join(row["users"])}  # fmt: skip
-
-
-def _amount(text: str, units: dict[str, int], option: str) -> float:
-    """A number and its unit.
-
-    Raises:
-        ConfigError: it is none.
-    """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
-    if match is None or match[2] not in units:
-        allowed = ", ".join(unit or "no unit" for unit in units)
-        raise ConfigError(f"{option} {text[:40]!r} is no amount.", fix=f"Write a number with a unit: {allowed}.")
-    return float(match[1]) * units[match[2]]
