@@ -312,3 +312,11 @@ def test_numbers_in_figures_are_compared_as_anything_is(one: str, other: str) ->
     for said in (one, other, f"{one}0" if "." in one else f"{one}.0"):
         short, long = exactly(one, said), exactly(f"+{one}", f"+{said}")
         assert (short.correct, short.reason) == (long.correct, long.reason)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("mark", [" —", " -", " – ", "…", " .", "!", " ∎", "\\,", ":"])
+def test_closing_marks_without_end_take_no_time(mark: str) -> None:
+    """A dash behind a space was read in two ways, and forty of them took for ever."""
+    assert answer_in(f"The answer is 18{mark * 200}") == "18"
+    answer_in(f"The answer is 18{mark * 200} x")

@@ -54,7 +54,7 @@ NUMERAL = re.compile(rf"{NUMERALS}(?:-{NUMERALS})*[.,]?", re.IGNORECASE)
 MOST = 4
 _QUOTES = "\"\" '' ‘’ “” ”” ’’ «» »« ‹› „“ „” ‚‘ 「」 『』 《》 【】 〔〕 〈〉 <>"
 _smiley = re.compile(r"\s*(?:[:;=]['’]?-?[)D\]pP(]|\^_\^|<3|[\U0001f300-\U0001faff☀-➿\ufe0f]+)\s*\Z")
-_closing = re.compile(r"(?:[\s.;:,!…~∎■□]|\\(?:[!,;: ]|\Z)|\(!+\)|\.{2,}|\s+[-–—]+|[–—]|(?<=[\w)}\]])[-–—](?=\Z))+\Z")
+_closing = re.compile(r"(?:[\s.;:,!…~∎■□–—]|\\(?:[!,;: ]|\Z)|\(!+\)|(?<=\s)-+|(?<=[\w)}\]])-(?=\Z))++\Z")
 _in_text = re.compile(r"\\(?:text(?:bf)?|mbox)\s*\{([^{}]*)\}")
 _dots = re.compile(r"(?:[,+]\s*|\.\d+\s*|\\[a-z]*\s*)(?:\.{3}|…)\Z")
 _brackets = re.compile(r"\s*([()\[\]{}<>](?:\s*[()\[\]{}<>])*)\s*\.?\s*")
