@@ -45,6 +45,21 @@ def test_a_served_model_is_judged_by_how_far_the_untrained_one_is(
     assert Parity(8, 100, largest, 0.0, 0, unseen).within(limit(1e-3, untrained.distance)) == agrees
 
 
+@pytest.mark.parametrize(
+    ("largest", "rounding", "agrees"),
+    [(0.081, 0.079, True), (0.13, 0.079, False), (0.081, 0.0, False), (0.25, 0.4, False)],
+)
+def test_a_quantised_base_allows_what_it_rounds_itself(largest: float, rounding: float, agrees: bool) -> None:
+    """As measured of an adapter beside a base in Q4_K_M; a base that is further off is another one."""
+    assert Parity(8, 100, largest, 0.0, 0, 0).within(limit(1e-3, 0.13, rounding)) == agrees
+
+
+@pytest.mark.parametrize(("own", "other", "nearer"), [(0.0075, 0.011, True), (0.01, 0.011, False), (0.0, 0.0, True)])
+def test_models_that_cannot_be_told_apart_are_not_nearer(own: float, other: float, nearer: bool) -> None:
+    assert Parity(8, 100, 0.1, own, 0, 0).nearer(Parity(8, 100, 0.1, other, 0, 0)) == nearer
+    assert not Parity(8, 0, 0.0, 0.0, 0, 0).nearer(Parity(8, 100, 0.1, other, 0, 0))
+
+
 def test_probes_are_questions_of_a_user() -> None:
     turns = probes()
     assert len(turns) == 8 and [len(turn) for turn in turns] == [1] * 8 and {turn[0].role for turn in turns} == {"user"}

@@ -12,6 +12,9 @@ from agent0.tasks.families import families
 TOLERANCE = 1e-3
 """Nats by which the log-probability of a token may differ."""
 SHARE, FAR = 0.05, 1.0
+QUANTISED, SPREAD, NEARER = 0.2, 1.5, 0.75
+"""Nats by which a base may differ that a server keeps quantised; how many times as far what is trained beside it may
+be, if it is that much nearer to the trained model than to the untrained one."""
 PROBES, TOKENS = 8, 16
 
 
@@ -45,6 +48,10 @@ class Parity:
         """The largest difference in nats; at least ``FAR`` where an expected token was not even reported."""
         return max(self.largest, FAR) if self.unseen else self.largest
 
+    def nearer(self, other: "Parity") -> bool:
+        """Whether this model is so much nearer than ``other``, on the average, that they are not one."""
+        return self.compared > 0 and self.mean <= NEARER * other.mean
+
     def within(self, tolerance: float) -> bool:
         """Whether every expected token was reported, and no difference is larger than ``tolerance``.
 
@@ -53,10 +60,11 @@ class Parity:
         return self.compared > 0 and not self.unseen and self.largest <= tolerance
 
 
-def limit(tolerance: float, untrained: float) -> float:
+def limit(tolerance: float, untrained: float, rounding: float = 0.0) -> float:
     """Nats by which a served model may differ from the trained one: ``tolerance``, or ``SHARE`` of how far it is from
-    the untrained one. A server with a cache in half precision differs by hundredths, another model by whole nats."""
-    return max(tolerance, SHARE * untrained)
+    the untrained one, or ``SPREAD`` times the ``rounding`` of the server's base, where it keeps that quantised. A
+    server with a cache in half precision differs by hundredths, another model by whole nats."""
+    return max(tolerance, SHARE * untrained, SPREAD * rounding if rounding <= QUANTISED else 0.0)
 
 
 def probes(count: int = PROBES) -> list[tuple[Turn, ...]]:

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 async def verify(source: ExportSource, artifacts: Artifacts, url: str, name: str, tolerance: float) -> dict[str, Any]:
     """Compare a served model with the trained checkpoint. ``agrees`` is the verdict: probes within ``tolerance``, or
-    nearer to the trained model than a twentieth of their distance to the untrained one, or equal texts where the server
-    gives no log-probabilities; and no digest or template that differs.
+    nearer to the trained model than a twentieth of their distance to the untrained one, or about as near as the
+    server's base is to ours (and nearer than to the untrained one), or equal texts where the server gives no
+    log-probabilities; and no digest or template that differs.
 
     Raises:
         DependencyError, OperationError: no server, or no such model.
@@ -35,8 +36,9 @@ async def verify(source: ExportSource, artifacts: Artifacts, url: str, name: str
     try:
         served = [await _written(server, source, turn, True) for turn in trained]
         base = [await _written(server, source, turn, False) for turn in plain]
-        untrained = _parity(server, plain, served)
-        allowed = limit(tolerance, untrained.distance)
+        own, untrained = (_parity(server, turns, served) for turns in (trained, plain))
+        rounding = _parity(server, plain, base).distance if all(base) and own.nearer(untrained) else 0.0
+        allowed = limit(tolerance, untrained.distance, rounding)
         report = {
             "checkpoint": source.name,
             "server": f"{server.kind} at {bare_url(url)}",
