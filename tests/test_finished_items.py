@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -59,7 +60,7 @@ def state(**evaluation: object) -> RunState:
 
 
 def attempt(kept: FinishedItems, run: RunState) -> list[ScoredItem]:
-    return asyncio.run(kept.attempt(REQUEST, run, None))  # type: ignore[arg-type]
+    return asyncio.run(kept.attempt(REQUEST, run, SimpleNamespace(question_file=None)))  # type: ignore[arg-type]
 
 
 def test_finished_items_are_not_attempted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
