@@ -119,3 +119,11 @@ class Crew:
         """Everything the log holds of ``run``."""
         async with open_log(self.settings, "reader") as log:
             return [recorded async for recorded in log.read(run)]
+
+
+def halt(pid: int) -> None:
+    """Stop a process, and see that all of its threads stand: the signal is only on its way when kill returns."""
+    os.kill(pid, signal.SIGSTOP)
+    threads = Path(f"/proc/{pid}/task")
+    while any(stat.read_text().rpartition(")")[2].split()[0] != "T" for stat in threads.glob("*/stat")):
+        os.sched_yield()

@@ -19,6 +19,7 @@ from agent0.events.base import record
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.nats_server import Server, open_server
 from agent0.settings import NatsSettings
+from tests.processes import halt
 
 WINDOW_S = 1.0
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -186,7 +187,7 @@ async def test_without_a_server_appending_says_so_after_its_patience(
 
 
 async def test_a_log_that_answers_after_somebody_gave_up_is_read_on(log: Log, nats_server: Server) -> None:
-    os.kill(nats_server.pid, signal.SIGSTOP)
+    halt(nats_server.pid)
     try:
         with pytest.raises(FlushTimeoutError):
             await log.client.flush(0.05)  # type: ignore[arg-type]  # any number of seconds

@@ -22,6 +22,7 @@ from tests.api.flows import until
 from tests.api.test_up import SMALL, standing
 from tests.kept_open import one_sandbox
 from tests.patience import until as soon
+from tests.processes import halt
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def settings(tmp_path: Path) -> Settings:
 def paused(home: Path, seconds: float) -> None:
     """Stop the log's server for so long, as a machine does that is short of disk or memory."""
     pid = running_pid(home / "nats")
-    os.kill(pid, signal.SIGSTOP)
+    halt(pid)
     threading.Timer(seconds, os.kill, (pid, signal.SIGCONT)).start()
 
 
