@@ -236,9 +236,9 @@ def test_what_a_start_resolved_is_no_difference() -> None:
     name = profile.student.model
     for file, keys in (
         (f"/home/cache/models/{name}/weights.gguf", set()),
-        ("/home/cache/models/other/weights.gguf", {"run.student.model"}),
+        ("/home/cache/models/other/weights.gguf", {"run.student.model", "run.student.num_ctx"}),
     ):
-        student = profile.student.model_copy(update={"model": file, "tool_form": "fence"})
+        student = profile.student.model_copy(update={"model": file, "tool_form": "fence", "num_ctx": 4096})
         config = profile.model_copy(update={"student": student})
         with closing(told(played())) as db:
             row = {"run": "r1", "profile": "qwen", "started": "2026"}

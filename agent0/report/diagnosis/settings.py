@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,13 @@ from agent0.config.loading import leaves, packaged_run
 from agent0.projections.base import Row, select
 from agent0.rewards import reward_sets, rewards
 from agent0.run.diagnosis.case import Setting
-from agent0.settings import RunConfig
+from agent0.settings import ActorConfig, RunConfig
 
 SIZES = ("run.seed", "run.iterations", "run.tasks", "run.attempts", "run.energy.power_w", "run.energy.price_kwh")
 """Settings that say how large a run is, or what it costs: told of last."""
 WEIGHT = "run.rewards.weights."
+FILLED = ("prompts", "max_tokens", "num_ctx")
+"""What the entry of a named model sets, where nobody else does."""
 
 
 def changes_of(db: sqlite3.Connection, row: Row, config: RunConfig) -> tuple[Setting, ...]:
@@ -29,19 +31,25 @@ def changes_of(db: sqlite3.Connection, row: Row, config: RunConfig) -> tuple[Set
         source = f"run {good['run']}, which went well,"
     if not source:
         return ()
-    keys = [key for key, own in own_values.items() if own != other.get(key) and not _resolved(key, own, other.get(key))]
+    keys = [key for key, own in own_values.items() if own != other.get(key)]
+    keys = [key for key in keys if not _resolved(key, own_values, other)]
     keys = [key for key in keys if not (profile and key in usual and own_values[key] == usual[key])]
     other = other | _weights([key for key in keys if other.get(key) is None], config)
     settings = [Setting(key, own_values[key], other.get(key), source) for key in keys]
     return tuple(sorted(settings, key=lambda setting: (setting.key in SIZES, setting.key)))
 
 
-def _resolved(key: str, value: Any, other: Any) -> bool:
-    """Whether a start put ``value`` in the place of ``other`` by itself: the file of a model that was named, the form
-    of calls that was tried."""
-    if key.endswith(".tool_form"):
+def _resolved(key: str, run: Mapping[str, Any], profile: Mapping[str, Any]) -> bool:
+    """Whether a start put a setting in the place of the profile's by itself: the file of a model that was named, what
+    the model's entry has where the profile sets nothing, or the form of calls that was tried."""
+    role, _, name = key.rpartition(".")
+    other = profile.get(key)
+    if name == "tool_form":
         return bool(other == "auto")
-    return key.endswith(".model") and bool(other) and str(other) in Path(str(value)).parts
+    named = str(profile.get(f"{role}.model") or "")
+    if not named or named not in Path(str(run.get(f"{role}.model"))).parts:
+        return False
+    return name == "model" or (name in FILLED and other == ActorConfig.model_fields[name].default)
 
 
 def _weights(keys: Sequence[str], config: RunConfig) -> dict[str, float]:

@@ -7,7 +7,7 @@ SLOTS = 128
 """Turns that are written at once; others wait for a place."""
 BLOCKS = 1 << 29
 """Bytes of keys and values that are kept of earlier texts."""
-TOKENS = 1 << 10
+TOKENS = 768
 """Tokens that are trained on at once: products of fewer rows are slower, more would only take memory."""
 LEARNED = 256
 """Learned tokens whose logits are held at once."""
