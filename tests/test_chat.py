@@ -183,10 +183,10 @@ def test_calls_run_in_the_sandbox_and_are_shown_with_their_output(place: Path) -
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("nobody", "--once", "hm"), 1, "nobody to talk to by the name 'nobody'"),
+        (("nobody", "--once", "hm"), 1, "no model or checkpoint 'nobody'"),
         (("qwen3-0.6b", "--once", "hm"), 5, "agent0 model get qwen3-0.6b"),
         (("missing.gguf", "--once", "hm"), 5, "There is no file"),
-        (("tiny",), 2, "There is no question"),
+        (("tiny",), 2, "A chat needs a question"),
         (("tiny", "--once", "hm", "--tools", "abacus"), 2, "no tool named abacus"),
         ((".", "--once", "hm"), 5, "config.json"),
     ],

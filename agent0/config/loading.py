@@ -93,9 +93,8 @@ def resolve(
 
 
 def _place_models(tree: Mapping[str, Any], ranks: Mapping[str, int], home: Path) -> dict[str, str]:
-    """Put the stored file of a model of the catalogue in the place of its name, with the provider and form of calls
-    that suit it unless they are set where the name is, or above, and with its limits where nobody set any. Returns the
-    origin of each value, by key, but of the name itself."""
+    """Replace the name of a catalogue model by its stored file, and take the entry's provider, form of calls and limits
+    as defaults of that role. Returns the origin of each value, by key, but of the name itself."""
     origins: dict[str, str] = {}
     for role in ("student", "teacher"):
         actor = tree.get("run", {}).get(role, {})

@@ -226,8 +226,8 @@ def config(context: Context, profile: Profile = "") -> Shown:
 @twin("/admin/prune", "prune.html.jinja", tagged=False)
 async def prune(context: Context, older_than: Age = "0h", larger_than: Size = "0", tag: OfTag = "") -> Shown:
     """Show which runs that are over meet each condition, and a form that deletes them."""
-    asked = {"older_than": older_than, "larger_than": larger_than, "tag": tag}
-    return Shown({"deletions": (await prunable(context, **asked)).data}, more={"asked": asked})
+    criteria = {"older_than": older_than, "larger_than": larger_than, "tag": tag}
+    return Shown({"deletions": (await prunable(context, **criteria)).data}, more={"criteria": criteria})
 
 
 @twin("/admin", "admin.html.jinja", tagged=False)

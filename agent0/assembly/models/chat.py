@@ -82,7 +82,7 @@ class ChatSession:
         return progress
 
     def reset(self) -> None:
-        """Forget what was said, and the work folder."""
+        """Begin a new conversation with an empty work folder."""
         self._progress = None
 
 

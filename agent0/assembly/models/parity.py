@@ -36,8 +36,8 @@ async def verify(source: ExportSource, artifacts: Artifacts, url: str, name: str
     try:
         served = [await _written(server, source, turn, True) for turn in trained]
         base = [await _written(server, source, turn, False) for turn in plain]
-        own, untrained = (_parity(server, turns, served) for turns in (trained, plain))
-        rounding = _parity(server, plain, base).distance if all(base) and own.nearer(untrained) else 0.0
+        to_trained, untrained = (_parity(server, turns, served) for turns in (trained, plain))
+        rounding = _parity(server, plain, base).distance if all(base) and to_trained.nearer(untrained) else 0.0
         allowed = limit(tolerance, untrained.distance, rounding)
         report = {
             "checkpoint": source.name,

@@ -31,7 +31,7 @@ UNSAID = {
 
 
 def register(root: typer.Typer) -> None:
-    """A verb of its own: it has no noun."""
+    """Add ``chat`` to ``root``: a command without a noun."""
     root.command("chat")(chat)
 
 
@@ -60,7 +60,9 @@ def chat(
     flags = {f"run.student.{name}": str(value) for name, value in limits.items() if value is not None}
     question = once or ("" if sys.stdin.isatty() else sys.stdin.read().strip())
     if not question and (as_json or not sys.stdin.isatty()):
-        raise ConfigError("There is no question.", "Standard input is empty.", "Write one: --once TEXT")
+        raise ConfigError(
+            "A chat needs a question.", "Standard input is empty and no --once was given.", "Write one: --once TEXT"
+        )
     settings, adapter = _partner(model, provider, profile, {**console.overrides(pairs), **flags})
     if question:
         console.run_async(lambda: _answered(settings, adapter, question, as_json))
@@ -84,7 +86,7 @@ def _partner(
     except NotFoundError as error:
         why = "It is no model of the catalogue, no file or folder, and no checkpoint: " + error.what
         fix = "See: agent0 model list --available; agent0 model list. A server's model: --provider ollama"
-        raise NotFoundError(f"There is nobody to talk to by the name {model[:80]!r}.", why, fix) from None
+        raise NotFoundError(f"There is no model or checkpoint {model[:80]!r}.", why, fix) from None
 
 
 def _is_model(model: str, named: dict[str, str]) -> bool:
@@ -156,7 +158,7 @@ def read_line() -> str | None:
 
 
 async def converse(session: "ChatSession", screen: "ReplyPrinter", read: Callable[[], str | None]) -> None:
-    """Pass what ``read`` gives to ``session`` until it gives None or /quit. What goes wrong with a reply is said, and
+    """Pass what ``read`` gives to ``session`` until it gives None or /quit. An error of a reply is printed, and
     the chat goes on."""
     while (line := read()) is not None and line.strip() != "/quit":
         if line.strip() == "/reset":

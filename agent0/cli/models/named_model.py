@@ -23,9 +23,9 @@ def packaged_name(model: str) -> bool:
 
 
 def model_flags(model: str | None, provider: str | None = None, *roles: str) -> dict[str, str | None]:
-    """Flags of ``console.settings`` by which ``roles`` have ``model``, and its ``provider`` where that is not given: of
-    a packaged one tiny, of a GGUF file that of the catalogue, of a folder transformers. Names of the catalogue bring
-    theirs when settings are loaded; any other name is one of the profile's provider."""
+    """Return the flags of ``console.settings`` for the ``model`` of ``roles``. ``provider`` defaults to tiny for a
+    packaged model, to that of the catalogue for a GGUF file, to transformers for a folder, to the entry's for a name of
+    the catalogue, and to the profile's for any other name."""
     if model and not provider:
         path = Path(model).expanduser()
         if packaged_name(model):

@@ -16,7 +16,7 @@ SIZES = ("run.seed", "run.iterations", "run.tasks", "run.attempts", "run.energy.
 """Settings that say how large a run is, or what it costs: told of last."""
 WEIGHT = "run.rewards.weights."
 FILLED = ("prompts", "max_tokens", "num_ctx")
-"""What the entry of a named model sets, where nobody else does."""
+"""Settings whose defaults a catalogue entry replaces."""
 
 
 def changes_of(db: sqlite3.Connection, row: Row, config: RunConfig) -> tuple[Setting, ...]:
