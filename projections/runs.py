@@ -200,6 +200,13 @@ def show_run(db: sqlite3.Connection, run: str) -> Row:
     return select(db, f"{_RUNS} WHERE run = ?", (resolve(db, run),), parse=("config", "prompts"))[0]
 
 
+def iterations_made(row: Row) -> int:
+    """How many iterations the run of ``row`` (``show_run``) makes; where its time decides, how many it has begun."""
+    if not row["config"].get("time_limit"):
+        return int(row["config"]["iterations"])
+    return 0 if row["iteration"] is None else int(row["iteration"]) + 1
+
+
 def parent_of(db: sqlite3.Connection, run: str) -> tuple[str, int] | None:
     """The run that ``run`` is a fork of, and the last event that both share; None where it is none."""
     rows = select(db, "SELECT parent, parent_seq FROM runs WHERE run = ? AND parent != ''", (run,))

@@ -140,6 +140,9 @@ def _check(plans: Mapping[str, RunConfig]) -> None:
             why = "Variants are compared on the same held-out items, scored alike."
             fix = f"Leave run.evaluation alone, but for {', '.join(GATES)}."
             raise ConfigError(f"The variant {name} scores otherwise than {first}.", why, fix)
+        if plan.time_limit:
+            why = "Variants are compared after equally many attempts."
+            raise ConfigError(f"The variant {name} ends by run.time_limit.", why, "Set run.iterations instead.")
         if plan.on_failure == "wait" or plan.verification.undecided == "ask":
             key = "on_failure" if plan.on_failure == "wait" else "verification.undecided"
             raise ConfigError(

@@ -123,7 +123,8 @@ def _state(summary: Row) -> str:
         return f"{head} finished: {rounds}, {of}, {summary['wall_s'] or 0:.0f} s."
     if summary["status"] == "failed":
         return f"{head} failed: {sentence(str(summary['failed']))} So far {of}."
-    at = f"iteration {iteration_of(summary['iteration'], summary['iterations'])}" if summary["tasks"] else "not begun"
+    planned = None if summary["config"].get("time_limit") else summary["iterations"]
+    at = f"iteration {iteration_of(summary['iteration'], planned)}" if summary["tasks"] else "not begun"
     if summary["waits_for"]:
         return f"{head} waits: {sentence(str(summary['waits_for']))} It is at {at}."
     if summary.get("carried") is False:

@@ -8,7 +8,7 @@ from typing import Any
 from agent0.projections.alarms import list_alarms
 from agent0.projections.evaluations import learning_curve, list_evaluations, scores_with_shared
 from agent0.projections.failures import list_missing
-from agent0.projections.runs import show_run
+from agent0.projections.runs import iterations_made, show_run
 from agent0.report.alarm_groups import grouped
 from agent0.report.answers import held_out_gain, run_answer
 from agent0.report.columns import WITHIN
@@ -31,15 +31,16 @@ def overview(db: sqlite3.Connection, run: str, here: Here = NOWHERE, *, deep: De
         NotFoundError: there is no such run.
     """
     row = _carried(show_run(db, run), here)
-    deep, config = deep_parts(db, row["run"], here) if deep is None else deep, row.pop("config")
+    deep, iterations = deep_parts(db, row["run"], here) if deep is None else deep, iterations_made(row)
+    config = row.pop("config")
     scores = list_evaluations(db, row["run"])
     done = [e for e in scores if e["status"] == "evaluated"]
     tests = [e for e in scores_with_shared(db, row["run"]) if e["split"] == "test"]
     summary = {
         **row,
         "why": deep["why"],
-        "iterations": config["iterations"],
-        "tasks_asked": config["iterations"] * config["tasks"],
+        "iterations": iterations,
+        "tasks_asked": iterations * config["tasks"],
         "validation": learning_curve(db, row["run"]),
         "evaluating": _under_way(scores) if row["status"] in ("running", "paused") else [],
         "test": [_measured(e) for e in tests],

@@ -7,6 +7,7 @@ from agent0.events.runs import RunStarted
 from agent0.run.requests import pending_ids
 from agent0.settings import RunConfig
 from agent0.state.rules import recorded_versions
+from agent0.state.run_clock import RunClock
 from agent0.state.run_state import Checkpoint, RunState
 
 
@@ -60,6 +61,7 @@ def adopt(parent: RunState, recorded: Recorded) -> RunState:
         config=config,
         config_sha=event.config_sha,
         rules=recorded_versions(event.rules),
+        clock=RunClock(since=recorded.time.timestamp(), last=recorded.time.timestamp()),
         status="running",
         failures=frozenset(),
         evaluations={},

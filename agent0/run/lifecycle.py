@@ -14,6 +14,7 @@ from agent0.run.run_failure import counts_as_training, lost_attempts, run_failed
 from agent0.settings import RunConfig
 from agent0.state.replace import changed
 from agent0.state.rules import recorded_versions
+from agent0.state.run_clock import RunClock, ticked
 from agent0.state.run_state import BASE, Phase, RunState, TaskState, TestedTeacher
 from agent0.tasks.curriculum.sampler import remember
 
@@ -35,7 +36,7 @@ def evolve(state: RunState | None, recorded: Recorded) -> RunState | None:
     fold = FOLDS.get(type(recorded.event))
     after = fold(state, recorded.event) if fold else state
     moved = after is not state
-    after = changed(after, seq=recorded.seq)
+    after = changed(after, seq=recorded.seq, clock=_clock(after, recorded))
     if state.status == "failed" and after.status == "running" and run_failed(state):
         return changed(after, entered=recorded.seq)  # its phase had begun, and nothing was requested
     return _advance(after) if moved and _may_complete(after, recorded.task) else after
@@ -68,7 +69,15 @@ def _initial(recorded: Recorded) -> RunState:
     config = RunConfig.recorded(event.config)
     rules = recorded_versions(event.rules)
     state = RunState(run=recorded.run, seq=recorded.seq, config=config, config_sha=event.config_sha, rules=rules)
-    return _enter(state, "baseline")
+    return _enter(changed(state, clock=_clock(state, recorded)), "baseline")
+
+
+def _clock(state: RunState, recorded: Recorded) -> RunClock:
+    """The clock after an event; as it was in a run whose length no time decides."""
+    if not state.config.time_limit:
+        return state.clock
+    resumed = isinstance(recorded.event, runs.RunResumed)
+    return ticked(state.clock, recorded.time.timestamp(), working=state.status == "running", resumed=resumed)
 
 
 def _forks(state: RunState, recorded: Recorded) -> bool:
@@ -79,7 +88,7 @@ def _forks(state: RunState, recorded: Recorded) -> bool:
 
 def _resumed(state: RunState) -> RunState:
     """A fork goes on from where it began: a longer one from its parent's end, too."""
-    if state.phase in ("final", "done") and state.iteration + 1 < state.config.iterations:
+    if state.phase in ("final", "done") and not state.last_iteration:
         return _next(state)
     return state if state.phase in ("tasks", "done") or state.pending else _advance(state)
 
@@ -147,7 +156,7 @@ def _tasks_done(state: RunState) -> RunState:
 
 def _next(state: RunState) -> RunState:
     state = changed(state, candidate=None, teacher=state.promoted_teacher, refused_teacher="")
-    if state.iteration + 1 == state.config.iterations:
+    if state.last_iteration:
         return _enter(state, "final")
     following = changed(
         state,

@@ -91,6 +91,13 @@ class RunConfig(Frozen):
 
     seed: int = Field(0, ge=0, le=LARGEST, description="seed of the whole run")
     iterations: int = Field(2, ge=1, le=100_000, description="rounds of propose, attempt, reward, train, evaluate")
+    time_limit: float = Field(
+        0,
+        ge=0,
+        le=31_536_000,
+        description="seconds of work after which no iteration begins, in place of `iterations` (lr then stays as it is "
+        "and nothing settles); 0: none. run start --for",
+    )
     tasks: int = Field(12, ge=1, le=1000, description="tasks asked of the teacher an iteration")
     attempts: int = Field(4, ge=1, le=1000, description="attempts a task")
     on_failure: Literal["drop", "wait"] = Field("drop", description="a failed reaction: go on, or wait")
@@ -121,6 +128,11 @@ class RunConfig(Frozen):
         default_factory=dict,
         description="file name without .py -> sha256 of each file of `plugins`; filled in where it is loaded",
     )
+
+    @property
+    def planned_iterations(self) -> int | None:
+        """How many iterations it makes; None where its time decides."""
+        return None if self.time_limit else self.iterations
 
     @property
     def has_teacher(self) -> bool:

@@ -13,6 +13,7 @@ from agent0.events.values import QUESTIONS, Artifact, Task, Vote
 from agent0.settings import RunConfig
 from agent0.state.reward_history import RewardHistory
 from agent0.state.rules import VERSIONS
+from agent0.state.run_clock import RESTING, RunClock
 
 Phase = Literal["baseline", "tasks", "measuring", "training", "evaluating", "judging", "final", "done"]
 Status = Literal["running", "paused", "failed", "finished", "cancelled"]
@@ -213,6 +214,8 @@ class RunState:
     config_sha: str
     rules: Annotated[Mapping[str, int], always(None)] = field(default_factory=lambda: VERSIONS)
     """Rule -> number of the version that the run is under."""
+    clock: Annotated[RunClock, NEVER] = RESTING
+    """How long it has worked; kept where ``run.time_limit`` is set. Other hours change no digest."""
     status: Status = "running"
     phase: Phase = "baseline"
     iteration: int = -1
@@ -313,6 +316,13 @@ class RunState:
         return tuple(dict.fromkeys(name for name in names if name not in (*before, self.student.id)))
 
     @property
+    def last_iteration(self) -> bool:
+        """Whether no iteration follows this one: all were made, or the time is over. The first is always made."""
+        if planned := self.config.planned_iterations:
+            return self.iteration + 1 >= planned
+        return self.iteration >= 0 and self.clock.used_s >= self.config.time_limit
+
+    @property
     def evaluated(self) -> bool:
         """Whether the candidate has its score."""
         return self.candidate is not None and self.candidate.score is not None
@@ -338,9 +348,9 @@ def arm_key(domain: str, family: str, level: int) -> str:
     return f"{domain}/{family}/{level}"
 
 
-def iteration_of(number: int, iterations: int) -> str:
-    """An iteration and the numbers of all, the first of which is 0: ``3 of 0-9``."""
-    return f"{number} of 0-{iterations - 1}"
+def iteration_of(number: int, iterations: int | None) -> str:
+    """An iteration and the numbers of all, the first of which is 0: ``3 of 0-9``; alone where time ends the run."""
+    return f"{number} of 0-{iterations - 1}" if iterations else f"{number}"
 
 
 def task_id(iteration: int, slot: int) -> str:

@@ -64,8 +64,8 @@ def settings_of(role: Role, iteration: int, plan: RunConfig) -> dict[str, Any]:
     """The settings of a training of ``role`` in ``iteration``, as trainers read them and adapters record them."""
     actor: ActorConfig = plan.student if role == "student" else plan.teacher
     recipe = plan.training.student if role == "student" else plan.training.teacher
-    rate = learning_rate(recipe, iteration, plan.iterations)
-    late = settling(recipe, rate, iteration, plan.iterations)
+    rate = learning_rate(recipe, iteration, plan.planned_iterations)
+    late = settling(recipe, rate, iteration, plan.planned_iterations)
     return recipe.model_dump() | {"lr": rate, "temperature": actor.temperature} | late
 
 

@@ -84,15 +84,20 @@ def _compared(scored: ScoredTrajectory, recipe: RecipeConfig) -> str:
     return f"{scored.iteration} {path.token_ids[: path.mask.index(1)]}"
 
 
-def learning_rate(recipe: RecipeConfig, iteration: int, iterations: int) -> float:
-    """The learning rate of an iteration: linear from ``lr`` at the first to ``lr * lr_final`` at the last."""
+def learning_rate(recipe: RecipeConfig, iteration: int, iterations: int | None) -> float:
+    """The learning rate of an iteration: linear from ``lr`` at the first to ``lr * lr_final`` at the last; ``lr`` where
+    nobody knows how many there are."""
+    if iterations is None:
+        return recipe.lr
     done = iteration / max(1, iterations - 1)
     return recipe.lr * (1 - (1 - recipe.lr_final) * done)
 
 
-def settling(recipe: RecipeConfig, rate: float, iteration: int, iterations: int) -> dict[str, float]:
+def settling(recipe: RecipeConfig, rate: float, iteration: int, iterations: int | None) -> dict[str, float]:
     """What a training of an iteration, from 0, has instead of the recipe's ``lr``, ``fresh`` and ``taught`` where it
     is one of the last, in which what was forgotten is learned again (``settle``); ``rate`` is its learning rate."""
+    if iterations is None:
+        return {}
     last = int(recipe.settle * iterations)
     return SETTLING | {"lr": SLOWER * rate} if iteration >= iterations - last else {}
 

@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from agent0.assembly.log.carriers import carriers
 from agent0.assembly.log.waits import write_waits
 from agent0.assembly.replay.forks import check_resumed, check_rows
 from agent0.assembly.replay.state_snapshots import state_snapshots
@@ -64,7 +65,8 @@ async def prepared(settings: Settings, say: Callable[[str], None] | None = None,
 
 
 def resumption(settings: Settings, row: Mapping[str, Any]) -> Recorded | None:
-    """The event with which the run of ``row`` goes on, caused by the failure where it failed; None where it is running.
+    """The event with which the run of ``row`` goes on, caused by the failure where it failed; None where it is running,
+    unless it has a time, which does not pass while no process carries it.
 
     Raises:
         OperationError: it was cancelled or deleted.
@@ -73,9 +75,11 @@ def resumption(settings: Settings, row: Mapping[str, Any]) -> Recorded | None:
     if status in ("cancelled", "deleted"):
         why = f"A {status} run is over; start another."
         raise OperationError(f"Run {name} is {status}.", why, f"See: agent0 run show {name}")
+    begin = recorded(name, RunResumed())
+    if status == "running" and row["config"].get("time_limit") and carriers(settings) == []:
+        return begin
     if status not in ("paused", "failed"):
         return None
-    begin = recorded(name, RunResumed())
     if status == "paused":
         return begin
     with reading(settings) as db:

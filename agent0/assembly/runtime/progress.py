@@ -235,10 +235,12 @@ class Progress:
         return Standing(self._by_level, attempted_height(finished))
 
     def _left(self, finished: RunState) -> float | None:
-        """Iterations to come at the mean of those done, and the last test at what the first scores took."""
+        """Iterations to come at the mean of those done, or the time left; and the last test, as long as the first."""
         first, *rounds = self._spent
         if not rounds:
             return None
+        if finished.config.planned_iterations is None:
+            return max(0.0, finished.config.time_limit - finished.clock.used_s) + first / 2
         return (finished.config.iterations - 1 - finished.iteration) * fmean(rounds) + first / 2
 
 
@@ -286,7 +288,7 @@ async def followed(log: "Log", run: str, say: Callable[[str], None]) -> Progress
         async for stored in events:
             milestone = progress.feed(stored)
             if milestone and progress.state:
-                say(milestone_line(milestone, progress.state.config.iterations))
+                say(milestone_line(milestone, progress.state.config.planned_iterations))
             elif stored.seq > begin and (line := trouble(stored)):
                 say(line)
             if progress.over and stored.seq >= begin:  # what failed may have been resumed since
@@ -349,12 +351,12 @@ def trouble(recorded: Recorded) -> str:
     return ""
 
 
-def milestone_line(milestone: Milestone, iterations: int) -> str:
-    """Format a milestone as one line of text."""
+def milestone_line(milestone: Milestone, iterations: int | None) -> str:
+    """Format a milestone as one line of text; ``iterations``: of how many, None where time decides."""
     return "  ".join(_parts(milestone, iterations))
 
 
-def _parts(milestone: Milestone, iterations: int) -> Iterator[str]:
+def _parts(milestone: Milestone, iterations: int | None) -> Iterator[str]:
     number = iteration_of(milestone.iteration, iterations)
     yield "untrained         " if milestone.iteration < 0 else f"iteration {number:<8}"
     yield from _ladder_words(milestone.standing, milestone.iteration) if milestone.standing else _score_words(milestone)

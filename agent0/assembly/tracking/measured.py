@@ -9,7 +9,7 @@ from typing import Any
 from agent0.config.loading import leaves
 from agent0.projections.evaluations import learning_curve, list_evaluations
 from agent0.projections.iterations import list_iterations
-from agent0.projections.runs import show_run
+from agent0.projections.runs import iterations_made, show_run
 
 NOT_MEASURED = ("iteration", "run", "student", "teacher", "measured", "checkpoint")
 
@@ -53,7 +53,7 @@ def measured(db: sqlite3.Connection, run: str) -> RunSeries:
     row = show_run(db, run)
     name, iterations = str(row["run"]), list_iterations(db, str(row["run"]))
     times = {iteration["iteration"]: _seconds(iteration["measured"]) for iteration in iterations}
-    began, last = _seconds(row["started"]), row["config"]["iterations"]
+    began, last = _seconds(row["started"]), iterations_made(row)
     points = [
         *_points("curve", learning_curve(db, name), times, began),
         *_points("iteration", iterations, times, began),

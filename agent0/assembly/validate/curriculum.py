@@ -29,6 +29,10 @@ def check_curriculum(run: RunConfig) -> None:
         raise ConfigError(f"run.curriculum.band = {list(plan.band)} is empty.", "The first must be lower.")
     if not run.has_teacher:
         return
+    if plan.kind == "rising" and run.time_limit:
+        why = "Levels rise by the number of iterations, which nobody knows of a run with a time."
+        fix = "Set run.iterations instead of run.time_limit."
+        raise ConfigError("run.curriculum.kind = rising does not fit run.time_limit.", why, fix)
     _check_packages(plan)
     require_known("run.curriculum.domains", plan.domains, {entry.domain for entry in families(long=None).values()})
     require_known("run.curriculum.families", plan.families, (*KINDS, OPEN_FAMILY, *families(long=None)))

@@ -159,7 +159,7 @@ class Lines:
 
     def passed(self, milestone: Milestone, config: RunConfig) -> None:
         """Say it in one line."""
-        self.say(milestone_line(milestone, config.iterations))
+        self.say(milestone_line(milestone, config.planned_iterations))
 
     def show(self, pace: Pace) -> None:
         """Say it."""
@@ -197,7 +197,7 @@ class Bar:
         from agent0.report.charts.ladder_picture import Row
 
         if milestone.standing is None:
-            self.say(milestone_line(milestone, config.iterations))
+            self.say(milestone_line(milestone, config.planned_iterations))
             return
         name = "base" if milestone.iteration < 0 else f"iteration {milestone.iteration}"
         self._rows, self._taught = [*self._rows, Row(name, milestone.standing)], config.curriculum.mastered

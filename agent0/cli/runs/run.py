@@ -10,6 +10,7 @@ import typer
 from agent0.cli import console
 from agent0.cli.models.named_model import BOTH, Model, model_flags
 from agent0.cli.runs import deletion, fork, positions
+from agent0.cli.runs.durations import time_or_iterations
 from agent0.cli.runs.foreground import follow_to_end, print_answer, print_conclusion, print_tables, require
 from agent0.cli.runs.why import why
 from agent0.errors import LogError
@@ -95,6 +96,9 @@ Questions = Annotated[
     typer.Option(metavar="FILE", help="Questions with answers to train on, as GSM8K, MATH, SVAMP, MBPP have them."),
 ]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for what the run needs and this machine lacks.")]
+Time = Annotated[
+    str, typer.Option("--for", metavar="TIME", help="Work so long instead: 2h, 90m. The last round is finished.")
+]
 STOPPED = "stopped"
 """On screens: a run that is running by its events while no process carries it."""
 Reason = Annotated[str, typer.Option(help="Why; it is recorded.")]
@@ -106,6 +110,7 @@ def start(
     name: Annotated[str, typer.Option(help="A name for people; its id is made from it.")] = "",
     seed: Annotated[int | None, typer.Option(help="Seed of the whole run.")] = None,
     iterations: Annotated[int | None, typer.Option(min=1, help="Rounds.")] = None,
+    time: Time = "",
     tasks: Annotated[int | None, typer.Option(min=1, help="Tasks an iteration.")] = None,
     attempts: Annotated[int | None, typer.Option(min=1, help="Attempts a task.")] = None,
     questions: Questions = None,
@@ -123,8 +128,9 @@ def start(
     from agent0.experiments.smaller_run import difference
 
     sizes = {"run__seed": seed, "run__iterations": iterations, "run__tasks": tasks, "run__attempts": attempts}
+    limit = time_or_iterations(time, iterations)
     named = {"run__questions__file": questions, **model_flags(model, None, *BOTH)}
-    chosen = console.settings(profile, pairs, plugins=plugin, **sizes, **named)
+    chosen = console.settings(profile, pairs, plugins=plugin, run__time_limit=limit, **sizes, **named)
     here = not (detach or no_handlers)
     settings = console.run_async(lambda: prepared(chosen, console.say if wait else None, here=here))
     if smaller := difference(chosen.run, settings.run):

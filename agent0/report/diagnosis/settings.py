@@ -12,7 +12,15 @@ from agent0.rewards import reward_sets, rewards
 from agent0.run.diagnosis.case import Setting
 from agent0.settings import ActorConfig, RunConfig
 
-SIZES = ("run.seed", "run.iterations", "run.tasks", "run.attempts", "run.energy.power_w", "run.energy.price_kwh")
+SIZES = (
+    "run.seed",
+    "run.iterations",
+    "run.time_limit",
+    "run.tasks",
+    "run.attempts",
+    "run.energy.power_w",
+    "run.energy.price_kwh",
+)
 """Settings that say how large a run is, or what it costs: told of last."""
 WEIGHT = "run.rewards.weights."
 FILLED = ("prompts", "max_tokens", "num_ctx")

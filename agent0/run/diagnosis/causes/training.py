@@ -80,8 +80,8 @@ def _forbids(case: Case, setting: Setting) -> bool:
     plan = case.config.training
     forbidden = {
         KEYS[0]: not plan.student.enabled,
-        KEYS[1]: plan.student.every > case.config.iterations,
-        KEYS[2]: plan.schedule == "teacher" or (plan.schedule == "alternate" and case.config.iterations == 1),
+        KEYS[1]: plan.student.every > (case.config.planned_iterations or plan.student.every),
+        KEYS[2]: plan.schedule == "teacher" or (plan.schedule == "alternate" and case.config.planned_iterations == 1),
     }
     return forbidden.get(setting.key, False)
 
