@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import embedding, scaled_dot_product_attention, silu
+from torch.nn.functional import embedding, pad, scaled_dot_product_attention, silu
 from torch.utils.checkpoint import checkpoint
 
 from agent0.infra.engine.formats.chosen_logprobs import ChosenLogprobs
@@ -353,14 +353,19 @@ def chances(
     twice: bool = False,
     stretch: Tensor | None = None,
     among: Tensor | None = None,
+    prefix: Sequence[Tensor] = (),
 ) -> tuple[Tensor, Tensor | None]:
     """(``logprobs``, entropies): the latter, [rows, T] in nats at the same places, are those of choosing among the
-    tokens ``among`` [n] alone; None where there are none."""
-    states = hidden(weights, packed(ids, attention), twice=twice, stretch=stretch)
+    tokens ``among`` [n] alone; None where there are none. ``prefix``: as for ``hidden``, of the tokens that every row
+    begins with; ``mask`` is 0 there and at the token behind."""
+    start = prefix[0].shape[2] if prefix else 0
+    ids, attention, mask = (tensor[:, start:] for tensor in (ids, attention, mask))
+    states = hidden(weights, packed(ids, attention), twice=twice, stretch=stretch, prefix=prefix)
     chosen = mask.bool() & attention.bool() & (attention.cumsum(-1) > 1)
     before = (attention.flatten().cumsum(0) - 2)[chosen.flatten()]
     spread = _spread(weights, states[before], ids[chosen], heat, among)
-    wide = [states.new_zeros(attention.shape).masked_scatter(chosen, column) for column in spread]
+    columns = [states.new_zeros(attention.shape).masked_scatter(chosen, column) for column in spread]
+    wide = [pad(column, (start, 0)) for column in columns]
     return wide[0], None if among is None else wide[1]
 
 

@@ -25,6 +25,8 @@ class Padded:
     behaviour: Tensor
     stretch: Tensor | None = None
     """Factors [rows] by which positions are multiplied."""
+    prefix: Sequence[Tensor] = ()
+    """Keys and values of each layer, [1, 2 groups, tokens, width], of what all rows begin with."""
 
 
 def paths_of(part: Sequence[Sample]) -> list[Trajectory]:
@@ -43,11 +45,14 @@ def rows_of(longest: int, vocabulary: int, micro_batch: int, tokens: int = 0) ->
     return micro_batch or max(1, tokens // longest if tokens else LOGITS // (longest * vocabulary))
 
 
-def parts_of(batch: Sequence[Sample], vocabulary: int, micro_batch: int, tokens: int = 0) -> Iterator[Sequence[Sample]]:
-    """``batch`` in parts of as many trajectories as ``rows_of`` says, a pair never torn."""
+def parts_of(
+    batch: Sequence[Sample], vocabulary: int, micro_batch: int, tokens: int = 0, shared: int = 0
+) -> Iterator[Sequence[Sample]]:
+    """``batch`` in parts of as many trajectories as ``rows_of`` says, a pair never torn. ``shared`` tokens of each are
+    computed elsewhere."""
     if not batch:
         return
-    rows = rows_of(longest_of(batch), vocabulary, micro_batch, tokens)
+    rows = rows_of(longest_of(batch) - shared, vocabulary, micro_batch, tokens)
     rows = max(1, rows // 2) if batch[0].over else rows
     for at in range(0, len(batch), rows):
         yield batch[at : at + rows]

@@ -45,7 +45,7 @@ def _function(
     weights: Callable[[], Weights], twice: bool, among: Tensor | None, batch: Padded, heat: float
 ) -> tuple[Tensor, Tensor | None]:
     text = (batch.ids, batch.attention, batch.mask)
-    return chances(weights(), *text, heat, twice=twice, stretch=batch.stretch, among=among)
+    return chances(weights(), *text, heat, twice=twice, stretch=batch.stretch, among=among, prefix=batch.prefix)
 
 
 def transformers_logprobs(

@@ -1,6 +1,7 @@
 """The gradients of one minibatch, part by part: samples to tensors, tensors to log-probabilities, these to a loss."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from agent0.infra.training.launch.recipe import Kind, Recipe
 from agent0.infra.training.metrics import OF
 from agent0.infra.training.mismatch import check_mismatch, differences, mismatch
 from agent0.infra.training.packed_lora import PackedLora
+from agent0.infra.training.shared_prefix import SharedPrefix, shared_length
 from agent0.ports.training import Sample
 from agent0.training.objectives import Loss, MinibatchRows
 from agent0.training.objectives.policy_gradient import correction, divergence, entropy_bonus, likelihood
@@ -32,6 +34,7 @@ class Step:
         self._seed, self._draws = seed, torch.Generator()
         self._objective, self._forward = recipe.optimised, forward_of(model, team.casting, among)
         self._parent: dict[int, list[list[float]]] = {}
+        self._prefix: SharedPrefix | None = None
 
     def remember(self, samples: Sequence[Sample]) -> None:
         """Note how likely the model, as it is now, finds ``samples``: it stands for the parent from here on."""
@@ -51,7 +54,7 @@ class Step:
     def _likelihoods(self, samples: Sequence[Sample], heat: float) -> dict[int, list[list[float]]]:
         """Log-probabilities of each sample, and of what it is preferred to, by the sample's ``id``."""
         every: dict[int, list[list[float]]] = {}
-        with torch.no_grad():
+        with torch.no_grad(), self._sharing(samples):
             for part in self._parts(samples):
                 logprobs, batch, _ = self._logprobs(part, heat)
                 rows = [
@@ -73,13 +76,15 @@ class Step:
         per = self._objective.per if kind == "policy" else "token"
         total = max(1, learned if per == "token" else len(batch))
         loss, metrics = torch.zeros((), device=self._team.device), dict[str, float]()
-        for part in self._parts(self._team.share(batch)):
-            part_loss = self._policy(part) if kind == "policy" else self._replay(part)
-            share = part_loss.loss / total
-            self._team.backward(share)
-            loss = loss + share.detach()
-            for name, value in part_loss.metrics.items():
-                metrics[f"{OF}{name}"] = metrics.get(f"{OF}{name}", 0.0) + float(value)
+        mine = self._team.share(batch)
+        with self._sharing(mine):
+            for part in self._parts(mine):
+                part_loss = self._policy(part) if kind == "policy" else self._replay(part)
+                share = part_loss.loss / total
+                self._team.backward(share)
+                loss = loss + share.detach()
+                for name, value in part_loss.metrics.items():
+                    metrics[f"{OF}{name}"] = metrics.get(f"{OF}{name}", 0.0) + float(value)
         counts = {"tokens": float(learned), "rows": float(len(batch))} if kind == "policy" else {}
         return self._team.merged({"loss": float(loss), **metrics}) | counts
 
@@ -132,15 +137,35 @@ class Step:
     ) -> tuple[Tensor, Padded, Tensor | None]:
         """``stretched``: with the recipe's stretch, which is for likelihood only: no policy samples so."""
         batch = padded(paths_of(part), self._pad, self._team.device)
+        if self._prefix:
+            batch = replace(batch, prefix=self._prefix.layers)
         if stretched and (most := self._recipe.stretch) > 1:
             drawn = torch.rand(len(batch.ids), generator=self._draws).to(batch.ids.device)
             batch = replace(batch, stretch=1 + (most - 1) * drawn)
         logprobs, entropy = self._forward(batch, temperature)
         return logprobs, batch, entropy
 
-    def _parts(self, batch: Sequence[Sample]) -> Any:
-        tokens = TOKENS if isinstance(self._model, PackedLora) else 0
-        return parts_of(batch, int(self._model.config.vocab_size), self._recipe.micro_batch, tokens)
+    @contextmanager
+    def _sharing(self, batch: Sequence[Sample]) -> Iterator[None]:
+        """Compute what all of ``batch`` begins with once, where matrices are packed and no position is stretched."""
+        length = shared_length(paths_of(batch))
+        if not length or not isinstance(self._model, PackedLora) or self._recipe.stretch > 1:
+            yield
+            return
+        ids, twice = batch[0].trajectory.token_ids[:length], self._model.get_base_model().recomputes
+        self._prefix = SharedPrefix(self._model.under(), ids, twice=twice)
+        try:
+            yield
+            self._prefix.backward()
+        finally:
+            self._prefix = None
+
+    def _parts(self, batch: Sequence[Sample]) -> Iterator[Sequence[Sample]]:
+        tokens, shared = 0, 0
+        if isinstance(self._model, PackedLora):
+            shared = self._prefix.length if self._prefix else 0
+            tokens = max(1, TOKENS - shared)
+        return parts_of(batch, int(self._model.config.vocab_size), self._recipe.micro_batch, tokens, shared)
 
     def _column(self, values: Sequence[float]) -> Tensor:
         return torch.tensor(values, dtype=torch.float32, device=self._team.device)

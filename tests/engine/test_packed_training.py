@@ -1,6 +1,7 @@
 """LoRA beside packed matrices is trained as peft trains it, and on what it is sampled with."""
 
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,13 +29,14 @@ from agent0.infra.engine.inference import load
 from agent0.infra.engine.memory_need import shape_of
 from agent0.infra.engine.requests import TurnRequest
 from agent0.infra.models.transformers import BASE
-from agent0.infra.training import loop
+from agent0.infra.training import loop, step
 from agent0.infra.training.batches import padded
 from agent0.infra.training.forward import forward_of
 from agent0.infra.training.launch.distributed import Team
 from agent0.infra.training.loop import Training
 from agent0.infra.training.mismatch import TOKENS, enough
 from agent0.infra.training.packed_lora import PackedBase, PackedLora
+from agent0.infra.training.shared_prefix import SHORTEST, shared_length
 from agent0.ports.models import Sampling
 from agent0.ports.training import Sample, TrainJob
 from agent0.training.objectives.policy_gradient import clipped_surrogate, correction
@@ -124,6 +126,44 @@ def sampled(adapter_bytes: bytes = b"") -> list[Sample]:
         )
         samples.append(Sample(path, 1.0 if index % 2 else -1.0))
     return samples
+
+
+@pytest.mark.parametrize("objective", ["grpo", "sft", "dpo"])
+def test_what_all_begin_with_is_computed_once_and_teaches_the_same(
+    objective: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(objective)
+    beginning = [rng.randrange(400) for _ in range(60)]
+
+    def answer(length: int) -> Trajectory:
+        own = [rng.randrange(400) for _ in range(length)]
+        mask, logprobs = (*[0] * 65, *[1] * (length - 5)), (*[0.0] * 65, *[-1.0] * (length - 5))
+        return Trajectory(token_ids=(*beginning, *own), mask=mask, logprobs=logprobs)
+
+    over = answer(9) if objective == "dpo" else None
+    samples = tuple(Sample(answer(8 + 7 * n), (-1.0) ** n, over=over) for n in range(5))
+    job = TrainJob(samples, (), None, 3, {**RECIPE, "objective": objective, "minibatch": 5, "kl": 0.1})
+    once, metrics = Training(str(BASE), precision="fp32").train(job, adapter(BASE, size=0.02))
+    monkeypatch.setattr(step, "shared_length", lambda paths: 0)
+    always, expected = Training(str(BASE), precision="fp32").train(job, adapter(BASE, size=0.02))
+    assert metrics["loss"] == pytest.approx(expected["loss"], rel=1e-4, abs=1e-6)
+    for name, weight in unpack(once).weights.items():
+        assert torch.allclose(weight, unpack(always).weights[name], atol=1e-5), name
+
+
+@given(st.lists(st.tuples(st.integers(0, 80), st.integers(0, 80)), min_size=1, max_size=5))
+def test_what_is_shared_is_never_learned_nor_predicts_what_is(lengths: list[tuple[int, int]]) -> None:
+    paths = [
+        Trajectory(
+            token_ids=(*range(a), *[500 + n] * (b + 1)), mask=(*[0] * a, *[1] * (b + 1)), logprobs=(0.0,) * (a + b + 1)
+        )
+        for n, (a, b) in enumerate(lengths)
+    ]
+    length = shared_length(paths)
+    assert length == 0 or length >= SHORTEST
+    assert all(not any(path.mask[: length + 1]) for path in paths if length)
+    assert len({path.token_ids[:length] for path in paths}) == 1
+    assert length or len(paths) == 1 or min(a for a, _ in lengths) - 1 < SHORTEST
 
 
 @pytest.mark.parametrize("parent", [b"", adapter(BASE, size=0.02)], ids=["base", "adapter"])
@@ -245,12 +285,12 @@ def test_the_memory_of_a_training_is_told_within_a_tenth(
 ) -> None:
     saved(tmp_path, tokenizer, **WIDE)
     monkeypatch.setattr(loop, "packed", lambda *_: True)
-    sample = Sample(path(length=200), 1.0)
+    samples = tuple(Sample(path(start=start, length=200), 1.0) for start in range(4))
     settings = RECIPE | {"minibatch": 4, "micro_batch": 4, "gradient_checkpointing": checkpointing}
     training = Training(str(tmp_path), precision=precision)
     base, _ = training._loaded = training._load()
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as allocations:
-        training.train(TrainJob((sample,) * 4, (), None, 0, settings), b"")
+        training.train(TrainJob(samples, (), None, 0, settings), b"")
     need = need_to_train(
         shape_of(tmp_path), rank=RANK, rows=4, tokens=200, learned=99, precision=precision,
         checkpointing=checkpointing == "on",
