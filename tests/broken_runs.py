@@ -7,7 +7,7 @@ from typing import Any
 from agent0.events.alarms import DependencyLost, ReactionTried
 from agent0.events.base import Event, Recorded, record
 from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained
-from agent0.events.runs import RunPaused
+from agent0.events.runs import IterationMeasured, RunPaused, RunStarted
 from agent0.events.tasks import ResultVerified
 from agent0.handlers import Handler, handlers
 from agent0.infra.models.sampler import Sampler
@@ -140,6 +140,17 @@ def scored(one: Recorded, lost: int = 8) -> Recorded:
     right = 20 if one.event.iteration < 0 else 20 - lost
     told = {"accuracy": right / 30, "correct": right, "outcomes": "1" * right + "0" * (30 - right)}
     return one.model_copy(update={"event": one.event.model_copy(update=told)})
+
+
+def shaped(one: Recorded, **measures: float) -> Recorded:
+    """The run as if a language model had written its answers, and each iteration's measures had been these."""
+    if isinstance(one.event, IterationMeasured):
+        return one.model_copy(update={"event": one.event.model_copy(update={"measures": measures})})
+    if not isinstance(one.event, RunStarted):
+        return one
+    student = {**one.event.config.get("student", {}), "provider": "transformers", "model": "some"}
+    config = {**one.event.config, "student": student}
+    return one.model_copy(update={"event": one.event.model_copy(update={"config": config, "profile": "other"})})
 
 
 def lost(dependency: str, message: str) -> DependencyLost:
@@ -306,6 +317,12 @@ WAYS: dict[str, tuple[Callable[[], list[Recorded]], dict[str, Any], str, str]] =
     "a little lower": (
         lambda: [scored(one, 2) for one in whole_run(incidents=False)], {}, "decline",
         "the student is no better than at first: validation 0.667 first, 0.600 last",
+    ),
+    "form": (
+        lambda: [
+            shaped(scored(one, 0), tokens_right=61, tokens_answered=98) for one in whole_run(incidents=False)
+        ], {}, "form_learned",
+        "choosing by verdict changed the form of what was learned: right attempts have 61 tokens for 98 of all",
     ),
     "nobody carries it": (lambda: then(), {"idle_s": 3600.0}, "stopped", "nobody seems to carry the run"),
 }  # fmt: skip

@@ -84,8 +84,8 @@ def test_every_guard_has_an_action_and_every_action_a_guard() -> None:
 def test_wrong_majorities_alarm_only_where_they_are_learned_from() -> None:
     verified, self_labelled = RunConfig(), RunConfig.model_validate({"training": {"student": {"gate": "majority"}}})
     unchecked = RunConfig.model_validate({"verification": {"unchecked": "self_consistency"}})
-    assert set(guards(verified)) == set(guards()) - {"labels"}
-    assert set(guards(self_labelled)) == set(guards(unchecked)) == set(guards())
+    assert set(guards(verified)) == set(guards()) - {"labels", "form"}
+    assert set(guards(self_labelled)) == set(guards(unchecked)) == set(guards()) - {"form"}
 
 
 CASES = {
@@ -99,6 +99,7 @@ CASES = {
         {**GOOD, "digit_entropy": 3.0, "learnable": 0.25},
         {**GOOD, "digit_entropy": 2.5, "learnable": 0.4},
     ],
+    "form": [{**GOOD, "tokens_answered": 90.0}, {**GOOD, "tokens_right": 60.0, "tokens_answered": 90.0}],
     "gate": [LADDER, {**LADDER, "gate_wrong": 0.05}],
     "verifier": [LADDER, {**LADDER, "verifier_faults": 0.01}],
     "retreat": [{**LADDER, "frontier_level": 12.0}, *[{**LADDER, "frontier_level": 10.0}] * 2],

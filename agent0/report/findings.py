@@ -10,6 +10,7 @@ from agent0.evaluation.failure_modes import ItemOutcome, error_class, failure_co
 from agent0.ports.storage import Artifacts
 from agent0.projections.evaluations import scores_with_shared
 from agent0.projections.indexes import index_of, rejections
+from agent0.projections.iterations import list_iterations
 from agent0.projections.traces import list_traces
 from agent0.report.columns import WITHIN, shown_iteration
 from agent0.report.diversity import FREQUENT, diversity, trace_of
@@ -32,6 +33,7 @@ def findings(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> Row:
     return {
         "iterations": _iterations(validations),
         "test": _tests([e for e in scores if e["split"] == "test"]),
+        "forms": list_iterations(db, run),
         "curves": {part: _curves(validations, part) for part in ("by_domain", "by_level")},
         "failures": [f for f in (_held_failures(artifacts, validations), _tried_failures(traces)) if f],
         "tools": _tools([trace_of(row) for row in traces]),

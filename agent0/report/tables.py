@@ -6,6 +6,7 @@ from typing import Any
 from agent0.report.columns import shown_iteration
 from agent0.report.conclusions import conclusion
 from agent0.report.html.rendering import p_value, points, share
+from agent0.run.monitors.form import form_change
 
 Row = dict[str, Any]
 TitledTable = tuple[str, list[Row]]
@@ -21,6 +22,7 @@ def _tables(results: Mapping[str, Any]) -> Iterator[TitledTable]:
     yield "Conclusions on validation", list(_claims(results["iterations"]))
     yield "Held-out test", [_score(score) for score in results["test"]]
     yield "Conclusions on the last test", [_claim("last", c) for c in _compared(results["test"], "last_against_this")]
+    yield "What is learned, by verdict: right attempts / all answered ones", form_rows(results["forms"])
     for failure in results["failures"]:
         yield (
             f"Where it fails: {failure['of']}, {failure['wrong']} of {failure['items']} wrong",
@@ -95,6 +97,21 @@ def failure_mode_rows(modes: Sequence[Row]) -> list[Row]:
             "to gain": f"{points(mode['gain'])} ({points(mode['lower95'])} to {points(mode['upper95'])})",
         }
         for mode in modes
+    ]
+
+
+def form_rows(iterations: Sequence[Row]) -> list[Row]:
+    """A row an iteration whose right attempts have another length or form than all answered ones."""
+    return [
+        {
+            "iteration": shown_iteration(row["iteration"]),
+            "tokens": f"{row['tokens_right']:.0f} / {row['tokens_answered']:.0f}",
+            "programs": f"{share(row['programs_right'])} / {share(row['programs_answered'])}",
+            "comments": "" if None in comments else "{:.1f} / {:.1f}".format(*comments),
+        }
+        for row in iterations
+        for comments in [(row["comments_right"], row["comments_answered"])]
+        if form_change(row)
     ]
 
 

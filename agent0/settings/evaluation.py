@@ -83,6 +83,9 @@ class GuardConfig(Frozen):
     plateau: Action = Field("alarm", description="validation has not risen for guards.patience iterations")
     drift: Action = Field("alarm", description="mean reward rises while validation accuracy falls")
     divergence: Action = Field("alarm", description="the teacher's tasks are too hard or too easy for the student")
+    form: Action = Field(
+        "alarm", description="right answers that a language model learns have another length or form than all answers"
+    )
     skew: Action = Field(
         "alarm", description="the teacher's tasks collapse onto few digits while their rewards do not fall"
     )

@@ -7,6 +7,7 @@ from statistics import fmean
 
 from agent0.grading.normal_form import normal_form
 from agent0.rollout.confidence.signals import agreement
+from agent0.run.answer_form import form_measures
 from agent0.run.canaries import canary_measures
 from agent0.state.run_state import AttemptState, RunState, TaskState
 from agent0.tasks.curriculum.ladder_height import attempted_height, on_ladder
@@ -30,6 +31,7 @@ def measure(state: RunState) -> dict[str, float]:
         **_outcomes(accepted, state.config.curriculum.band, state.config.attempts > 1),
         "variety": _mean(map(_variety, accepted)),
         "validation": state.student.score.accuracy if state.student.score else None,
+        **form_measures(accepted, state.config.curriculum.band[1]),
         **(_written(tasks) if state.config.curriculum.kind == "teacher" else {}),
         **(_climbed(state, accepted) if on_ladder(state.config) else {}),
     }
