@@ -5,7 +5,7 @@
 #   make test     set up, then ruff, then mypy beside the tests
 #   make check    ruff and mypy only          make docs     write docs/reference/ from the code
 #   make studies  run every study of studies/ (hours; goes on where it was stopped); pages go to build/studies
-#   make bench    what everyday commands, pages, calls of remote models, event spine, tables, seals, pasts and sandbox
+#   make bench    what everyday commands, pages, calls of remote models, taking up a long run, event spine and sandbox
 #                 cost, how served models differ, how fast the built-in one is; verdicts, where
 #                 AGENT0_BENCHMARKS names rows
 #   make bench-gpu  a training step and rollouts on a GPU, beside TRL's; the numbers go to docs/results/gpu.md
@@ -92,17 +92,12 @@ studies: setup
 
 bench: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.cli
-	$(BIN)/python -m benchmarks.pages
 	$(BIN)/python -m benchmarks.server
 	$(BIN)/python -m benchmarks.clients
 	$(BIN)/python -m benchmarks.gateway --gap
 	$(BIN)/python -m benchmarks.taking_up
 	$(BIN)/python -m benchmarks.spine
-	$(BIN)/python -m benchmarks.projection
-	$(BIN)/python -m benchmarks.evidence
-	$(BIN)/python -m benchmarks.past
 	$(BIN)/python -m benchmarks.sandbox
-	$(BIN)/python -m benchmarks.novelty
 	$(BIN)/python -m benchmarks.serving
 	$(BIN)/python -m benchmarks.engine
 	[ -z "$${AGENT0_BENCHMARKS:-}" ] || $(BIN)/python -m benchmarks.verifiers --data "$$AGENT0_BENCHMARKS"
