@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import itertools
 import random
 
 import pytest
@@ -179,8 +180,9 @@ def test_a_space_that_is_too_small_is_an_error(monkeypatch: pytest.MonkeyPatch) 
 
 def test_prompts_exist_for_every_style_domain_and_role() -> None:
     assert {"compact", "full"} <= set(styles())
-    known = {(p.style, p.domain, p.role) for p in prompts()}
-    assert known >= {(s, d, r) for s in styles() for d in ("math", "logic", "code") for r in ("teacher", "student")}
+    for style, domain, role in itertools.product(styles(), ("math", "logic", "code"), ("teacher", "student")):
+        assert prompt(style, domain, role).name == f"{style}/{domain}/{role}"
+    assert prompt("blocks", "code", "teacher").text == prompt("full", "code", "teacher").text
 
 
 def test_what_is_filled_in_is_never_read_again() -> None:

@@ -10,17 +10,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
-from typing import get_args
+from importlib.resources import files
 
 from agent0.errors import NotFoundError
-from agent0.events.values import Role, Turn
+from agent0.events.values import Turn
 
 _mark = re.compile(r"^@(system|user|assistant|tool)\n", re.MULTILINE)
 _placeholder = re.compile(r"\{(domain|family|level|question|tools|examples|answer)\}")
 
 ANY = "any"
 """The folder for domains without one."""
+FULL = "full"
+"""The style that has every prompt."""
 _LONG, _PLAIN = "_long", "_plain"
 JUDGE = "judge"
 """The role of a model that is asked whether an answer is right. One prompt of a style is enough: it is in ``any``."""
@@ -50,16 +51,17 @@ class Prompt:
 
 def styles() -> list[str]:
     """List the prompt styles: folders of this package."""
-    return sorted(f.name for f in resources.files(__name__).iterdir() if f.is_dir() and not f.name.startswith("_"))
+    return sorted(f.name for f in files(__name__).iterdir() if f.is_dir() and not f.name.startswith("_"))
 
 
 def prompts() -> list[Prompt]:
-    """Load all prompt files, sorted by style, domain and role."""
-    folders = [(s, d.name) for s in styles() for d in (resources.files(__name__) / s).iterdir() if d.is_dir()]
-    roles = sorted([*(f"{role}{suffix}" for role in get_args(Role) for suffix in ("", _LONG)), f"student{_PLAIN}"])
-    by_role = [prompt(style, domain, role) for style, domain in sorted(folders) for role in roles]
-    shared = [prompt(style, ANY, role) for style in styles() for role in (JUDGE, CRITIQUE)]
-    return sorted([*by_role, *shared], key=lambda p: p.name)
+    """Load every prompt that has a file of its own, sorted by name."""
+    texts = files(__name__)
+    folders = [
+        f"{style}/{domain.name}" for style in styles() for domain in (texts / style).iterdir() if domain.is_dir()
+    ]
+    names = [f"{folder}/{file.name}" for folder in folders for file in (texts / folder).iterdir()]
+    return [prompt(*name.removesuffix(".txt").split("/")) for name in sorted(names) if name.endswith(".txt")]
 
 
 @lru_cache(maxsize=256)
@@ -67,7 +69,7 @@ def prompt(style: str, domain: str, role: str, *, long: bool = False, tools: boo
     """Load one prompt, the one for ``long`` tasks or for a student without ``tools`` where asked; a process reads its
     file once.
 
-    A domain without a file of its own gets that of the folder ``any``.
+    A domain without a file of its own gets that of the folder ``any``, a style without one that of style ``full``.
 
     Raises:
         NotFoundError: there is no such style or role.
@@ -76,8 +78,9 @@ def prompt(style: str, domain: str, role: str, *, long: bool = False, tools: boo
     name = f"{style}/{domain}/{role}"
     if not re.fullmatch(r"[a-z0-9_-]+(/[a-z0-9_-]+){2}", name):
         raise NotFoundError(f"No prompt is named {name[:80]}.", "Names are lower-case letters, digits, _ and -.")
-    files = [resources.files(__name__) / style / folder / f"{role}.txt" for folder in (domain, ANY)]
-    file = next((file for file in files if file.is_file()), None)
+    folders = [f"{each}/{folder}" for each in (style, FULL) for folder in (domain, ANY)] if style in styles() else []
+    candidates = (files(__name__) / folder / f"{role}.txt" for folder in folders)
+    file = next((candidate for candidate in candidates if candidate.is_file()), None)
     if file is None:
         raise NotFoundError(f"No prompt is named {name}.", f"Styles: {', '.join(styles())}.", "See: agent0 prompt list")
     text = file.read_text(encoding="utf-8")
