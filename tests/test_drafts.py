@@ -180,7 +180,7 @@ def test_prompts_are_found_by_name_or_refused_in_full() -> None:
     )  # fmt: skip
     names = [one.name for one in prompts()]
     assert names == sorted(names) and {"compact/any/judge", "compact/any/self_critique"} <= set(names)
-    assert {"compact/math/student", "compact/any/student_long", "blocks/math/teacher"} <= set(names)
+    assert {"compact/math/student", "compact/any/student_long", "programs/math/teacher"} <= set(names)
     long = prompt("compact", "math", "student", long=True)
     assert long.name == "compact/math/student_long" and len(long.version) == 12
     one = replace(long, text="@system\nBe {domain}.\n@user\n{question} {level}\n")

@@ -73,6 +73,30 @@ async def play(
     return await solve(given.pop("task", TASK), words, Conditions(model, sandbox=sandbox or TrustingSandbox(), **given))
 
 
+@pytest.mark.parametrize(
+    ("code", "end", "answer"),
+    [
+        ("print(12+30)", "answered", "42"),
+        ("print('so:')\nprint('total =', 12+30)", "answered", "42"),
+        ("12+30", "answered", "42"),
+        ("total = 12+30", "turn_limit", None),
+        ("print(12+30", "turn_limit", None),
+        ("print(12/0)", "turn_limit", None),
+    ],
+)
+async def test_what_a_program_prints_last_can_be_the_answer(code: str, end: str, answer: str | None) -> None:
+    config = CONFIG.model_copy(update={"program_answers": True, "max_turns": 1})
+    solved = await play(format_call("python", {"code": code}), config=config)
+    assert (solved.end, solved.answer, solved.turns) == (end, answer, 1)
+    assert solved.grounded == (answer is not None)
+
+
+async def test_a_program_that_fails_can_be_written_again() -> None:
+    config = CONFIG.model_copy(update={"program_answers": True})
+    solved = await play(format_call("python", {"code": "print(1/0)"}), CALL, config=config)
+    assert (solved.end, solved.answer, solved.turns) == ("answered", "42", 2)
+
+
 async def test_a_call_its_output_and_an_answer() -> None:
     sandbox = TrustingSandbox()
     solved = await play(f"I compute.\n{CALL}", "\\boxed{42}", sandbox=sandbox)

@@ -253,8 +253,9 @@ async def _act(progress: AttemptProgress, calls: Sequence[ToolCall], conditions:
         subgoals=tuple(work.subgoals),
         work=keeper.work,
     )
-    if work.answer is not None:
-        return _answered(after, work.answer)
+    printed = _printed(work.journal[-1].result) if conditions.config.program_answers and work.journal else None
+    if (answer := printed if work.answer is None else work.answer) is not None:
+        return _answered(after, answer)
     return after.but(end="budget") if after.over_budget and not after.turns else after
 
 
@@ -278,6 +279,11 @@ async def _workspace(progress: AttemptProgress, conditions: Conditions) -> Works
         subgoals=list(progress.subgoals),
         question=progress.question,
     )
+
+
+def _printed(result: ToolResult) -> str | None:
+    """The last line that a call printed, None where it failed or printed nothing."""
+    return plain_output(result.output) or None if result.state is ToolState.OK else None
 
 
 def _blame(result: ToolResult) -> None:

@@ -167,6 +167,9 @@ class StudentConfig(ActorConfig):
     )
     max_turns: int = Field(4, ge=1, le=1000, description="assistant turns an attempt")
     max_calls: int = Field(4, ge=0, le=1000, description="tool calls an attempt")
+    program_answers: bool = Field(
+        False, description="the last line that a call prints is the answer, and no turn follows (prompts: programs)"
+    )
     long_factor: int = Field(6, ge=1, le=100, description="a long task has this many times the turns and calls")
     tool_seconds: float = Field(
         60, gt=0, le=86_400, description="tool time an attempt, seconds; then calls are refused"
