@@ -141,7 +141,7 @@ crash: setup .venv/.ready-dev
 	$(BIN)/python -m pytest -m slow tests/engine/test_processes.py tests/test_contributing.py tests/test_finished_items.py \
 		tests/test_registry.py tests/test_seals.py tests/test_serving.py
 	$(BIN)/python -m pytest -m slow tests/test_first_lines.py tests/test_ledger.py tests/test_own_reward_page.py tests/test_splits.py \
-		tests/test_surroundings.py tests/test_trials.py
+		tests/test_surroundings.py tests/test_other_recipes.py
 	$(BIN)/python -m pytest -m slow tests/test_crash_loops.py tests/test_long_run.py tests/test_processes.py \
 		tests/test_processes_tiny.py tests/test_experiment_kills.py tests/test_embedding.py tests/engine/test_saving.py \
 		tests/test_why_cli.py tests/test_climb_retrained.py

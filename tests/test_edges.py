@@ -24,7 +24,6 @@ from agent0.events.values import Task, Usage
 from agent0.experiments.ablation_results import outcome_of
 from agent0.experiments.ablation_runs import chosen_variants, runs_of_study, seeds_of
 from agent0.experiments.ablation_study import AblationStudy, Variant
-from agent0.experiments.hyperparameter_search import space_of
 from agent0.experiments.stored_verdicts import differences, stored
 from agent0.grading.answer_types import kinds, named
 from agent0.rewards.features import RewardContext, features
@@ -212,9 +211,6 @@ def test_errors_name_what_there_is() -> None:
     with pytest.raises(ConfigError) as found:
         named("odd")
     assert found.value.fix == "" and all(kind in str(found.value.__dict__) for kind in kinds())
-    with pytest.raises(ConfigError) as found:
-        space_of([])
-    assert found.value.fix == "Say --search rank=4,16 --search lr=1e-3,3e-3."
     with pytest.raises(ConfigError) as found:
         chosen(["gsm8k", "odd"])
     assert (found.value.args[0].partition(".")[0], found.value.fix) == (

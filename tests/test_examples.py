@@ -18,7 +18,7 @@ ELSEWHERE = {
         "mcp search", "t0-003-a0#", "--data rows", "bench report",
     ),
     "runs of minutes or hours": (
-        "--profile climb", "experiment ablation", "experiment hyperparameters", "experiment retrain",
+        "--profile climb", "experiment ablation", "experiment retrain",
         "router calibrate",
         "run start", "run fork", "tutorial",
         "events archive", "sandbox check", "doctor",

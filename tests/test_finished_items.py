@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from agent0.assembly.ablations.hyperparameters import Search, search
 from agent0.assembly.evaluation.finished_items import FOLDER, FinishedItems
 from agent0.assembly.models.ab_test import compare_models, repeat
 from agent0.assembly.models.protocol import evaluate_protocols
@@ -170,10 +169,8 @@ def test_everything_that_is_missing_is_named_before_anything_is_written(
     looks = dict.fromkeys(("models", "gpu", "sandbox"), away)
     monkeypatch.setattr(replay_requirements, "REQUIREMENTS", looks)
     before = len(events_of(held, ""))
-    recipe = {"training.student.lr": ("0.1", "0.2")}
     for work in (
         retrain(held, Retrain("r1", "one")),
-        search(held, Search("r1", "look", recipe)),
         compare_models(held, "r1/base", "r1/base", 10, 1),
         repeat(held, "r1/base", 2, 4, 1),
         evaluate_protocols(held, {"r1/base": [EvaluationProtocol(4, 5)]}),

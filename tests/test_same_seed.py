@@ -22,7 +22,6 @@ from agent0.evaluation.protocol_runner import as_json_lines, run_protocol
 from agent0.evaluation.serving_parity import probes
 from agent0.events.values import Usage
 from agent0.experiments.compare_runs import side_by_side, side_of
-from agent0.experiments.hyperparameter_search import trials
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.rewards.batch_similarity import clusters, distances
 from agent0.rewards.red_team.play import Size, play_policies
@@ -241,7 +240,6 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "held-out tasks": lambda: [heldout("test", 20, 4), heldout("validation", 12, 4, ("math",), levels=(1, 2))],
     "probes": probes,
     "words": lambda: [sorted(own_words(name)) for name in own()],
-    "trials": lambda: trials("s", {"run.tasks": ("1", "2", "3"), "run.attempts": ("4", "5", "6")}, 4, 3),
     "undone work": lambda: undone(seed=3, draws=1),
     "a run": ran,
     "a run with long tasks": partial(ran, curriculum={"embedder": "ngram", "long": 0.5}),

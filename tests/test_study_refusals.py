@@ -15,8 +15,7 @@ from agent0.experiments.ablation_runs import (
     seeds_of,
 )
 from agent0.experiments.ablation_study import AblationStudy, Variant
-from agent0.experiments.hyperparameter_search import PLACES, space_of, trials
-from agent0.settings import RecipeConfig, RunConfig
+from agent0.settings import RunConfig
 
 PLAIN = RunConfig()
 
@@ -27,10 +26,8 @@ PLAIN = RunConfig()
 def refusals() -> dict[str, tuple[Callable[[], Any], tuple[str, str, str]]]:
     study = AblationStudy("?", (Variant("a"), Variant("b")))
     seeds_fix = "Write --seeds 0,1,2 or --seeds 0-4."
-    known = ", ".join(one for one in RecipeConfig.model_fields if one not in {*PLACES, "enabled"})
     waits, asks = RunConfig(on_failure="wait"), RunConfig.model_validate({"verification": {"undecided": "ask"}})
     other = RunConfig.model_validate({"evaluation": {"test": 7}})
-    many = {"a": tuple(map(str, range(40))), "b": tuple(map(str, range(26)))}
     return {
         "study name": (
             lambda: runs_of_study("A" * 99, {"a": PLAIN}, (0,)),
@@ -81,38 +78,6 @@ def refusals() -> dict[str, tuple[Callable[[], Any], tuple[str, str, str]]]:
             lambda: chosen_variants(study, ["a", "c"]),
             ("The study has no variant 'c'.", "Its variants: a, b.", ""),
         ),
-        "search twice": (
-            lambda: space_of(["rank=1", "rank=2"]),
-            ("--search 'rank=2' is no search.", "It is searched twice.", "Write --search rank=4,16,64."),
-        ),
-        "search nothing": (
-            lambda: space_of(["rank=,"]),
-            ("--search 'rank=,' is no search.", "It has no values.", "Write --search rank=4,16,64."),
-        ),
-        "no search": (
-            lambda: space_of([]),
-            ("There is nothing to search over.", "", "Say --search rank=4,16 --search lr=1e-3,3e-3."),
-        ),
-        "no recipe": (
-            lambda: space_of(["run.teacher=1"]),
-            (
-                "'run.teacher' cannot be searched over.",
-                "A trial trains the student's stored trajectories again, so only its recipe can be searched.",
-                f"Known: {known}.",
-            ),
-        ),
-        "search name": (
-            lambda: trials("a b", {"k": ("1",)}),
-            ("A search cannot be named 'a b'.", "", "Use letters, digits, '_' and '-', at most 40."),
-        ),
-        "many trials": (
-            lambda: trials("s", many),
-            ("That would be 1,040 trials.", "1,000 are the most.", "Say --trials N."),
-        ),
-        "asked for many": (
-            lambda: trials("s", many, 1001),
-            ("That would be 1,001 trials.", "1,000 are the most.", "Say --trials N."),
-        ),
     }
 
 
@@ -127,8 +92,6 @@ def test_what_a_study_refuses_it_refuses_with_why_and_what_to_do(name: str) -> N
 
 def test_the_most_that_is_allowed_is_allowed() -> None:
     assert seeds_of("5, 0-99,") == (5, *range(100)) and seeds_of("999999999") == (999999999,)
-    thousand = {"a": tuple(map(str, range(40))), "b": tuple(map(str, range(25)))}
-    assert len(trials("s" * 40, thousand)) == 1000 == len(trials("s", thousand, 1000))
 
 
 # --- what is asked of every run

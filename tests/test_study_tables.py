@@ -6,8 +6,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
-
 from agent0.events.base import record
 from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained
 from agent0.events.tasks import TaskAttempted, TaskProposed
@@ -22,14 +20,13 @@ from agent0.experiments.ablation_results import (
     run_rows,
     variant_rows,
 )
-from agent0.experiments.hyperparameter_search import Tried, best_by_budget, outcome
 from agent0.experiments.ladder_rows import better_on_every_seed, ladder_rows, lead_rows, level_rows
 from agent0.report.charts.ablation_charts import curve
 from agent0.report.markdown import ladder
 from agent0.state.run_state import BASE
 from agent0.stats import across_seeds
 from agent0.stats.intervals import wilson
-from agent0.stats.paired_tests import detectable, exact_interval, holm
+from agent0.stats.paired_tests import holm
 from agent0.tasks.curriculum.ladder_height import added, height
 
 
@@ -230,58 +227,3 @@ def test_accuracies_by_level_are_means_over_seeds_the_base_of_the_first_variant_
     ]
     assert list(found[0]["levels"]) == ["4", "9", "10"], "as numbers"
     assert level_rows([RunOutcome("ours", 0, "r", "student-1", 2, ())]) == [] == level_rows([])
-
-
-# --- a search
-
-
-def tried(name: str, *told: str, steps: int = 10) -> Tried:
-    scores = [scored(f"student-{n}", text, n, split="validation") for n, text in enumerate(told)]
-    trained = [
-        CheckpointTrained(
-            checkpoint=f"student-{n}", role="student", iteration=n, parent="base", adapter=None, samples=3,
-            metrics={"steps": steps}, wall_s=1.26,
-        )
-        for n in range(len(told))
-    ]  # fmt: skip
-    return Tried(name, {"training.student.rank": name}, trained, scores)
-
-
-def test_a_row_of_a_search_has_all_fields() -> None:
-    own, more = tried("own", "0" * 20), tried("more", "0" * 20, "1" * 20)
-    first, second = outcome(own, [more, tried("unscored")])
-    low, high = wilson(20, 20)
-    names = ("difference", "difference_low", "difference_high", "adjusted_p", "changed", "detectable")
-    test = {name: first.pop(name) for name in names}
-    assert first == {
-        "trial": "more", "settings": {"training.student.rank": "more"}, "validation": 1.0, "low": low, "high": high,
-        "n": 20, "tool_use": 0.25, "word": "improved", "steps": 20, "training_s": 2.5,
-        "by_checkpoint": [
-            {"checkpoint": "student-0", "validation": 0.0}, {"checkpoint": "student-1", "validation": 1.0},
-        ],
-    }  # fmt: skip
-    bound = exact_interval(20, 0, 20)[0]
-    assert test == {
-        "difference": 1.0, "difference_low": bound, "difference_high": 1.0, "adjusted_p": pytest.approx(2 * 0.5**20),
-        "changed": 20, "detectable": detectable(20, 1.0),
-    }  # fmt: skip
-    assert second["trial"] == "own" and second["word"] == "" and second["adjusted_p"] is None
-    alone = outcome(tried("own"), [more])
-    assert [row["trial"] for row in alone] == ["more"] and alone[0]["difference"] is None and alone[0]["word"] == ""
-    twins = outcome(tried("z", "10"), [tried("b", "10"), tried("a", "01"), tried("dear", "10", steps=11)])
-    assert [row["trial"] for row in twins] == ["a", "b", "z", "dear"]
-    assert [row["trial"] for row in outcome(tried("own", "10"), [tried("x", "100"), tried("a", "11")])] == [
-        "a", "own", "x",
-    ]  # fmt: skip
-
-
-def test_the_best_for_a_budget_has_all_fields() -> None:
-    low, high = wilson(1, 2)
-    assert best_by_budget(tried("own", "00"), [tried("x", "10")]) == [
-        {"trainings": 1, "checkpoint": "student-0", "steps": 10, "trial": "x",
-         "settings": {"training.student.rank": "x"}, "validation": 0.5, "low": low, "high": high},
-    ]  # fmt: skip
-    many = tried("own", *["10"] * 11)
-    assert [row["checkpoint"] for row in best_by_budget(many, [])] == [f"student-{n}" for n in range(11)]
-    assert [row["trainings"] for row in best_by_budget(many, [])] == list(range(1, 12))
-    assert best_by_budget(tried("own"), []) == []

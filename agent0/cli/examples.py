@@ -46,7 +46,6 @@ agent0 experiment reverify LAST --set verification.agreeing=3
 agent0 experiment retrain LAST --name gentle --set training.student.lr=0.0001
 agent0 experiment purge-task t0-003 LAST
 agent0 experiment compare LAST~1 LAST --out compare.html
-agent0 experiment hyperparameters LAST --search rank=4,16 --search lr=0.001,0.0001
 agent0 experiment ablation --variant base: --variant dear:run.rewards.weights.token_cost=0.1 --seeds 0-4
 agent0 experiment ablation studies/climb.toml --only ours,frozen --seeds 0 --jobs 2
 agent0 failures list --run LAST

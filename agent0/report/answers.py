@@ -204,16 +204,3 @@ def study_answer(results: Row) -> list[str]:
         return list(lines)
     failures = [f"{line['cell']} failed: {line['why']}" for line in results["failed"]]
     return [failure.replace("**", "") for failure in answers(results)] + failures
-
-
-def search_answer(results: Row) -> list[str]:
-    """Sum a search of recipes up: the best trial beside the run's own recipe."""
-    rows = results["trials"]
-    if not rows:
-        return ["Nothing was scored."]
-    best = rows[0]
-    lines = [f"Best on validation: {best['trial']} with {best['validation']:.1%} of {best['n']} tasks."]
-    if best.get("word"):
-        bounds = {"lower95": best["difference_low"], "upper95": best["difference_high"]}
-        lines.append(f"Against the run's own recipe: {claim_words({**best, **bounds, 'mean': best['difference']})}.")
-    return [*lines, "Not to be claimed: anything of fresh tasks; validation chose it, and the test set was not scored."]

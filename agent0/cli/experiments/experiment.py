@@ -8,7 +8,6 @@ import typer
 
 from agent0.cli import console
 from agent0.cli.experiments import ablation
-from agent0.cli.experiments import ablation as hyperparameters
 from agent0.errors import ConfigError
 from agent0.events.values import Role
 from agent0.settings import RoutingConfig, Settings
@@ -317,7 +316,6 @@ def _show_sides(comparison: dict[str, Any]) -> None:
     console.table(comparison["cost"], False, title="\nCost")
 
 
-app.command()(hyperparameters.hyperparameters)
 app.command()(ablation.ablation)
 
 
