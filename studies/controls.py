@@ -51,6 +51,30 @@ def permuted_tasks(trajectories: Sequence[ScoredTrajectory], seed: int) -> list[
     return [dealt.get(scored.event_id, scored) for scored in trajectories]
 
 
+@agent0.gate("answered")
+def answered(trajectories: Sequence[ScoredTrajectory], seed: int) -> list[ScoredTrajectory]:
+    """Form alone: whatever is an answer is accepted and rewarded, right or wrong."""
+    return [_judged(scored, scored.answered) for scored in trajectories]
+
+
+@agent0.gate("wrong")
+def wrong(trajectories: Sequence[ScoredTrajectory], seed: int) -> list[ScoredTrajectory]:
+    """Answers that the verifier refused, and no other."""
+    return [_judged(scored, scored.answered and not scored.success) for scored in trajectories]
+
+
+@agent0.gate("permuted-answers")
+def permuted_answers(trajectories: Sequence[ScoredTrajectory], seed: int) -> list[ScoredTrajectory]:
+    """Verdicts and rewards permuted over an iteration's answers; what is no answer stays refused."""
+    answers = [scored for scored in trajectories if scored.answered]
+    dealt = {scored.event_id: scored for scored in permuted(answers, seed)}
+    return [dealt.get(scored.event_id, scored) for scored in trajectories]
+
+
+def _judged(scored: ScoredTrajectory, success: bool) -> ScoredTrajectory:
+    return replace(scored, success=success, reward=None if scored.reward is None else float(success))
+
+
 @agent0.gate("confident")
 def confident(trajectories: Sequence[ScoredTrajectory], seed: int) -> list[ScoredTrajectory]:
     """The student's own confidence in place of the verifier: as many of an iteration's answers as were verified, those

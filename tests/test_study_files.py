@@ -107,7 +107,7 @@ def answers(seed: int = 0) -> list[ScoredTrajectory]:
         ScoredTrajectory(
             f"e{n}", f"t{n}", "base",
             Trajectory(token_ids=(1, 2, 3), mask=(0, 1, 1), logprobs=(-9.0, -rng.random(), -0.5)), rng.random(),
-            0.5 if n % 3 else None, rng.random() < 0.3, iteration=n % 2,
+            0.5 if n % 3 else None, rng.random() < 0.3, n % 5 > 0, iteration=n % 2,
         )
         for n in range(600)
     ]  # fmt: skip
@@ -125,6 +125,19 @@ def test_a_leak_lets_that_share_of_wrong_answers_in() -> None:
         assert right <= accepted(judged) and judged == gated(answers()[::-1], name, 4)[::-1]
         assert (len(accepted(judged)) - len(right)) / (600 - len(right)) == pytest.approx(share, abs=0.06)
     assert 0.4 < len(accepted(gated(answers(), "coin", 4))) / 600 < 0.6
+
+
+@pytest.mark.usefixtures("controls")
+def test_form_alone_wrong_answers_and_permuted_verdicts_are_about_answers() -> None:
+    given = answers()
+    ids = {scored.event_id for scored in given if scored.answered}
+    assert accepted(gated(given, "answered", 4)) == ids
+    assert accepted(gated(given, "wrong", 4)) == ids - accepted(given)
+    for name in ("answered", "wrong"):
+        assert all(scored.reward == float(scored.success) for scored in gated(given, name, 4))
+    dealt = gated(given, "permuted-answers", 4)
+    assert len(accepted(dealt) & ids) == len(accepted(given) & ids) and accepted(dealt) != accepted(given)
+    assert [scored for scored in dealt if not scored.answered] == [scored for scored in given if not scored.answered]
 
 
 @pytest.mark.usefixtures("controls")

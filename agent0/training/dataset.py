@@ -84,7 +84,8 @@ def _trajectories(
 def _of_attempt(event: TaskAttempted, artifacts: Artifacts) -> dict[str, Any]:
     """What only an attempt has. A conversation is kept where other models wrote in it: it may be distilled."""
     turns = _turns(event, artifacts) if event.authors else ()
-    return {"tools": _tools(event, artifacts), "authors": event.authors, "turns": turns}
+    answered = event.answer is not None
+    return {"answered": answered, "tools": _tools(event, artifacts), "authors": event.authors, "turns": turns}
 
 
 def _tools(event: TaskAttempted, artifacts: Artifacts) -> tuple[str, ...]:
