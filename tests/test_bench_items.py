@@ -13,8 +13,10 @@ from agent0.chat_format import format_call
 from agent0.errors import OperationError
 from agent0.evaluation.benchmarks import Benchmark, Item, benchmarks, make_items, read_items
 from agent0.grading import Grade
+from agent0.infra.engine.formats.packed_need import SLOTS
 from agent0.ports.models import GenerateRequest, Generation, Likely
 from agent0.settings import PolicyConfig, StudentConfig
+from agent0.settings.evaluation import EvaluationConfig
 from tests.memory import MemoryArtifacts, TrustingSandbox
 from tests.test_student import Playback
 
@@ -62,6 +64,10 @@ async def test_where_there_are_no_likelihoods_there_are_none(model: Any) -> None
     item = Item("arc/2", "Which?", "B", "", ("A", "B"), ("", "two"), stem="Which?")
     found = await score_sample(bench(model), entry("arc_challenge"), item, "plain", 0)
     assert (found.correct, found.error, found.metrics) == (True, "", {})
+
+
+def test_as_many_items_are_under_way_as_the_engine_writes_at_once() -> None:
+    assert Plan(("arc_challenge",), Path()).at_once == EvaluationConfig().at_once == SLOTS
 
 
 async def test_files_lie_in_the_work_folder_where_there_are_tools() -> None:

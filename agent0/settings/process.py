@@ -108,7 +108,13 @@ class BenchmarkSettings(Frozen):
 class ModelSettings(Frozen):
     """Threads, batch size and server address of the models in this process."""
 
-    threads: int = Field(1, ge=1, le=4096, description="torch threads of a model or training process")
+    threads: int = Field(
+        0,
+        ge=0,
+        le=4096,
+        description="threads of a model or training process; 0: every processor's, and one of a model under 32 MiB or "
+        "on a GPU",
+    )
     max_batch: int = Field(256, ge=1, le=1_000_000, description="largest generation batch")
     ollama_url: str = Field("http://127.0.0.1:11434", pattern=MODEL_ADDRESS, description="ollama server")
 

@@ -2,6 +2,7 @@
 LoRA adapters swapped by digest, log-probabilities and token ids."""
 
 import asyncio
+import os
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ ENGINE = "agent0.infra.engine.inference:Engine"
 PACKED = "agent0.infra.engine.formats.packed_engine:PackedEngine"
 LARGE = 1 << 28
 """Bytes of weights from which a second copy of them counts: who does not need them gives them back."""
+SHARED = 1 << 25
+"""Bytes of weights from which threads share a product; of smaller ones they would wait for each other."""
 
 
 class Transformers(Model):
@@ -118,7 +121,19 @@ class Transformers(Model):
 def is_large(path: Path, device: str) -> bool:
     """Whether two processes should not hold the weights in ``path`` at once: on a GPU never, else not if they are
     large."""
-    return device != "cpu" or sum(file.stat().st_size for file in path.glob("*.safetensors")) >= LARGE
+    return device != "cpu" or _bytes(path) >= LARGE
+
+
+def threads_of(model: Path, device: str, setting: int) -> int:
+    """Return how many threads compute ``model``, a folder or a GGUF file: ``setting``, or where that is 0 one for each
+    processor that this process may use, and one for small weights or on a GPU."""
+    shared = device == "cpu" and _bytes(model) >= SHARED
+    return setting or (len(os.sched_getaffinity(0)) if shared else 1)
+
+
+def _bytes(model: Path) -> int:
+    files = model.glob("*.safetensors") if model.is_dir() else [model]
+    return sum(file.stat().st_size for file in files)
 
 
 def unused(path: Path, quantization: str) -> tuple[str, ...]:

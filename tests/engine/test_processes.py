@@ -17,7 +17,7 @@ from agent0.events.values import Artifact, Trajectory, Turn
 from agent0.infra.engine.adapter import unpack
 from agent0.infra.engine.worker_process import Worker
 from agent0.infra.models import transformers
-from agent0.infra.models.transformers import Transformers
+from agent0.infra.models.transformers import Transformers, threads_of
 from agent0.infra.tiny.tokenizer import CONTROL, MARKUP, make_tokenizer
 from agent0.infra.training.launch.recipe import Recipe, schedule
 from agent0.infra.training.lora_trainer import LoraTrainer
@@ -204,6 +204,19 @@ async def test_a_small_models_process_stays_and_a_large_ones_makes_room(
     assert (generating.rested, training.rested) == (makes_room, makes_room)
     await model.close()
     await trainer.close()
+
+
+def test_a_model_that_is_not_small_is_computed_on_every_processor(tmp_path: Path) -> None:
+    for name, size in (("small", 1 << 20), ("large", 1 << 26)):
+        (tmp_path / name).mkdir()
+        for file in (tmp_path / name / "model.safetensors", tmp_path / f"{name}.gguf"):
+            file.touch()
+            os.truncate(file, size)  # of holes: nothing is written
+    processors = len(os.sched_getaffinity(0))
+    for suffix in ("", ".gguf"):
+        large, small = tmp_path / f"large{suffix}", tmp_path / f"small{suffix}"
+        assert (threads_of(large, "cpu", 0), threads_of(small, "cpu", 0)) == (processors, 1)
+        assert (threads_of(large, "cuda", 0), threads_of(large, "cpu", 3), threads_of(small, "cpu", 3)) == (1, 3, 3)
 
 
 async def test_a_process_may_be_made_without_a_package() -> None:

@@ -44,7 +44,7 @@ class Plan:
     samples: int = 1
     limit: int = 0
     seed: int = 0
-    at_once: int = 64
+    at_once: int = 128
     checkpoint: str = "base"
     adapter: Artifact | None = None
 

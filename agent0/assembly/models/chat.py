@@ -1,6 +1,5 @@
 """Part of the rim: a person talks with a student, which has its tools; outside of any run, and recorded nowhere."""
 
-import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
@@ -129,11 +128,9 @@ async def open_chat(
 
 
 def _for_one(settings: Settings) -> Settings:
-    """``settings`` for one conversation on all processors."""
-    threads = len(os.sched_getaffinity(0))
+    """``settings`` for one conversation."""
     changes: dict[str, Any] = {
         "run": settings.run.model_copy(update={"student": settings.run.student.model_copy(update={"parallel": 1})}),
-        "models": settings.models.model_copy(update={"threads": threads}),
         "sandbox": settings.sandbox.model_copy(update={"workers": 1}),
     }
     return settings.model_copy(update=changes)

@@ -30,7 +30,7 @@ from agent0.config.loading import nearest
 from agent0.errors import ConfigError, DependencyError
 from agent0.infra.embeddings.embedders import MiniLM, Ngram
 from agent0.infra.models.calls.thinking import template_arguments
-from agent0.infra.models.transformers import PACKAGED, Transformers, check_folder, packaged, tiny
+from agent0.infra.models.transformers import PACKAGED, Transformers, check_folder, packaged, threads_of, tiny
 from agent0.infra.training.lora_trainer import LoraTrainer
 from agent0.infra.weights.gguf_header import is_gguf
 from agent0.ports.models import Embedder, Model
@@ -192,17 +192,22 @@ def _saved(actor: ActorConfig) -> Path:
     return present_weights(Path(actor.model).expanduser())
 
 
+def _threads(model: Path, actor: ActorConfig, settings: Settings) -> int:
+    return threads_of(model, actor.device, settings.models.threads)
+
+
 def _tiny(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
     path = _packaged(actor)
-    return tiny(artifacts, threads=settings.models.threads, max_batch=settings.models.max_batch, path=path)
+    return tiny(artifacts, threads=_threads(path, actor, settings), max_batch=settings.models.max_batch, path=path)
 
 
 def _transformers(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
+    folder = weights_of_model(Path(actor.model).expanduser())
     return Transformers(
-        weights_of_model(Path(actor.model).expanduser()),
+        folder,
         artifacts,
         name=Path(actor.model).name,
-        threads=settings.models.threads,
+        threads=_threads(folder, actor, settings),
         max_batch=settings.models.max_batch,
         device=actor.device,
         quantization=actor.quantization,
@@ -230,15 +235,17 @@ def _sampler(_: ActorConfig, __: Settings, ___: Artifacts) -> Model:
 
 
 def _train_tiny(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
-    return LoraTrainer(_packaged(actor), artifacts, threads=settings.models.threads, kept=settings.home / "training")
+    path, kept = _packaged(actor), settings.home / "training"
+    return LoraTrainer(path, artifacts, threads=_threads(path, actor, settings), kept=kept)
 
 
 def _train_lora(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
+    folder = weights_of_model(Path(actor.model).expanduser())
     return LoraTrainer(
-        weights_of_model(Path(actor.model).expanduser()),
+        folder,
         artifacts,
         kept=settings.home / "training",
-        threads=settings.models.threads,
+        threads=_threads(folder, actor, settings),
         device=actor.device,
         quantization=actor.quantization,
         precision=actor.precision,
@@ -278,8 +285,8 @@ def _llamacpp(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> M
     _check_llamacpp(actor)
     from agent0.infra.models.llama_cpp import LlamaCpp
 
-    cache = settings.home / "cache" / "gguf"
-    return LlamaCpp(served_here(actor), artifacts, actor, cache=cache, threads=settings.models.threads)
+    model, cache = served_here(actor), settings.home / "cache" / "gguf"
+    return LlamaCpp(model, artifacts, actor, cache=cache, threads=_threads(model, actor, settings))
 
 
 def _train_llamacpp(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
