@@ -85,7 +85,15 @@ class TaskRejected(Event):
     iteration: int
     slot: int
     reason: Literal[
-        "malformed", "reserved", "duplicate", "similar", "off_target", "contaminated", "unsolvable", "trivial"
+        "malformed",
+        "reserved",
+        "duplicate",
+        "similar",
+        "off_target",
+        "contaminated",
+        "unsolvable",
+        "trivial",
+        "broken_program",
     ]
     detail: str = ""
     novelty: float | None = None

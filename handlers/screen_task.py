@@ -1,4 +1,7 @@
-"""Screens proposals: accepts those that are well-formed, not reserved for held-out sets, no benchmark item, and new."""
+"""Screens proposals: accepts those that are well-formed, not reserved for held-out sets, no benchmark item, and new,
+and whose own program prints an answer."""
+
+import asyncio
 
 from agent0.evaluation.suite import made_suites
 from agent0.events.alarms import ReactionDropped
@@ -8,6 +11,7 @@ from agent0.events.tasks import TaskAccepted, TaskProposed, TaskRejected
 from agent0.events.values import Task
 from agent0.handlers import on
 from agent0.ports.models import Embedder, Embedders
+from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Contamination, History
 from agent0.run.lifecycle import RunState
 from agent0.settings import CurriculumConfig
@@ -16,6 +20,7 @@ from agent0.tasks.answer_length import too_long
 from agent0.tasks.families import task_length
 from agent0.tasks.novelty_archive import archive_of
 from agent0.tasks.screening import Decision, Proposed, decide_batch
+from agent0.verification.verifiers.execution import program_fault
 
 
 @on(TaskProposed, ReactionDropped, long=True)
@@ -25,6 +30,7 @@ async def screen_task(
     embedders: Embedders,
     history: History,
     contamination: Contamination,
+    verifier_sandbox: Sandbox,
 ) -> list[Event]:
     """Screen a whole batch when its last proposal is in, so that siblings are compared in slot order."""
     if isinstance(event, ReactionDropped) and event.failed_handler != "propose_task":
@@ -48,7 +54,9 @@ async def screen_task(
     matches = await contamination.overlaps(list(proposals.values()), list(vectors.values()), plan, embedder, suites)
     overlaps = dict(zip(proposals, matches, strict=True))
     longest = {name: too_long(task, run.config.student.max_tokens) for name, task in proposals.items()}
-    decisions = decide_batch(batch, archive, vectors, plan.similarity_limit, overlaps, longest)
+    faults = await asyncio.gather(*(program_fault(task, verifier_sandbox) for task in proposals.values()))
+    programs = dict(zip(proposals, faults, strict=True))
+    decisions = decide_batch(batch, archive, vectors, plan.similarity_limit, overlaps, longest, programs)
     effects = [
         _effect(run, d, proposals.get(d.task), archive.position, embedder.version, vectors.get(d.task, []))
         for d in decisions

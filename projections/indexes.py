@@ -49,10 +49,10 @@ def index_of(db: sqlite3.Connection, run: str) -> Row | None:
 
 
 def rejections(db: sqlite3.Connection, run: str) -> list[Row]:
-    """Rejected tasks of a run by reason, most frequent first."""
+    """Refused tasks of a run by reason, and accepted ones whose own answer is in doubt; most frequent first."""
     return select(
         db,
-        "SELECT reason, count(*) AS tasks FROM tasks WHERE run = ? AND status = 'rejected'"
+        "SELECT reason, count(*) AS tasks FROM tasks WHERE run = ? AND reason IS NOT NULL"
         " GROUP BY reason ORDER BY tasks DESC, reason",
         (run,),
     )

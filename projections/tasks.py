@@ -59,8 +59,9 @@ from agent0.projections.reviews import list_reviews
     indexes=(("run", "iteration"), ("canonical",)),
 )
 def tasks(e: Recorded) -> Iterator[Row]:
-    """``status``: requested, proposed, accepted, rejected, dropped. ``closed`` is when the teacher was rewarded.
-    ``subgoals`` and ``programs`` are JSON lists, NULL where there are none."""
+    """``status``: requested, proposed, accepted, rejected, dropped. ``reason``: why it was refused, or of an accepted
+    one why its own answer is in doubt. ``closed`` is when the teacher was rewarded. ``subgoals`` and ``programs`` are
+    JSON lists, NULL where there are none."""
     at = {"run": e.run, "task": e.task}
     match e.event:
         case facts.TaskRequested() as x:
@@ -84,7 +85,8 @@ def tasks(e: Recorded) -> Iterator[Row]:
             yield {**at, "attempts": 1}
         case facts.RewardAssigned(role="teacher") as x:
             rate = x.facts.get("solve_rate")
-            yield {**at, "teacher_reward": x.total, "solve_rate": rate, "closed": stamp(e)}
+            doubt = {"reason": x.facts["doubt"]} if x.facts.get("doubt") else {}
+            yield {**at, "teacher_reward": x.total, "solve_rate": rate, "closed": stamp(e), **doubt}
         case alarms.ReactionDropped() as x if x.failed_handler in _SETTLING:
             status = {} if x.failed_handler == "assign_reward" else {"status": "dropped", "detail": x.reason}
             yield {"run": e.run, "task": x.cause_task, **status, "closed": stamp(e)}

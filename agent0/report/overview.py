@@ -8,6 +8,7 @@ from typing import Any
 from agent0.projections.alarms import list_alarms
 from agent0.projections.evaluations import learning_curve, list_evaluations, scores_with_shared
 from agent0.projections.failures import list_missing
+from agent0.projections.indexes import rejections
 from agent0.projections.runs import iterations_made, show_run
 from agent0.report.alarm_groups import grouped
 from agent0.report.answers import held_out_gain, run_answer
@@ -47,6 +48,7 @@ def overview(db: sqlite3.Connection, run: str, here: Here = NOWHERE, *, deep: De
         "truncated": [{name: e[name] for name in ("evaluation", "truncated", "n")} for e in done if e["truncated"]],
         **_alarms(db, row["run"]),
         "failures": list_missing(db, row["run"]),
+        "refused": {row["reason"]: row["tasks"] for row in rejections(db, row["run"])},
         "benchmarks": benchmark_scores(db, row["run"], done),
         "targets": deep["targets"],
         "config": config,

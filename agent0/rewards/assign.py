@@ -15,6 +15,7 @@ from agent0.rollout.confidence.signals import agreement, token_confidence
 from agent0.settings import RewardConfig
 from agent0.state.reward_history import Moments, RewardHistory
 from agent0.state.run_state import AttemptState, RunState, TaskState
+from agent0.verification.doubts import doubt_of
 from agent0.verification.human_review import is_rewarded_verdict
 
 SMALLEST = 1e-6
@@ -166,6 +167,7 @@ def _closing(task: TaskState) -> dict[str, Any]:
         "mean_tool_ok": fmean(a.tool_ok for a in tried) if tried else None,
         "tool_share": fmean(a.tool_ok > 0 for a in tried) if tried else None,
         "attempts": len(tried),
+        **({"doubt": doubt} if (doubt := doubt_of(task)) else {}),
     }
 
 

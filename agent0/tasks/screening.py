@@ -12,7 +12,19 @@ from agent0.events.values import Task
 from agent0.tasks.families import rejection
 from agent0.tasks.splits import split_of_task
 
-Reason = Literal["malformed", "reserved", "duplicate", "similar", "off_target", "contaminated", "unsolvable", "trivial"]
+Reason = Literal[
+    "malformed",
+    "reserved",
+    "duplicate",
+    "similar",
+    "off_target",
+    "contaminated",
+    "unsolvable",
+    "trivial",
+    "broken_program",
+]
+Fault = tuple[Literal["broken_program", "trivial", "unsolvable"], str]
+"""Why a task is refused for its answer, and in words."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +74,11 @@ class Decision:
 
 @dataclass(frozen=True)
 class Findings:
-    """What was found of a proposal beforehand, each empty for nothing: what it shares with a benchmark item, and why
-    its answer is too long for a turn."""
+    """What was found of a proposal beforehand, each empty for nothing: what it shares with a benchmark item, and what
+    is wrong with its answer."""
 
     overlap: str = ""
-    too_long: str = ""
+    fault: Fault | None = None
 
 
 SLACK = 1e-6
@@ -113,19 +125,23 @@ def decide_batch(
     limit: float,
     overlaps: Mapping[str, str] | None = None,
     too_long: Mapping[str, str] | None = None,
+    programs: Mapping[str, Fault | None] | None = None,
 ) -> list[Decision]:
     """Decide which proposals of a batch are accepted; returns one decision each, in slot order.
 
     ``vectors`` holds the unit vector of every proposal's question, by task id. ``limit`` is the cosine similarity above
-    which a proposal is too similar. ``overlaps`` says by task id what a proposal shares with a benchmark item, which
-    rejects it; ``too_long`` why its answer fits in no turn. A proposal whose canonical form was
-    seen is a duplicate, whatever its wording; a row of a file is asked again in each epoch. Another family or level of
-    the requested domain is accepted; another domain or kind is not.
+    which a proposal is too similar. By task id, ``overlaps`` says what a proposal shares with a benchmark item, which
+    rejects it, ``too_long`` why its answer fits in no turn, ``programs`` what is wrong with its program. A proposal
+    whose canonical form was seen is a duplicate, whatever its wording; a row of a file is asked again in each epoch.
+    Another family or level of the requested domain is accepted; another domain or kind is not.
     """
     siblings = _Siblings(len(proposals))
     decisions = []
     for entry in sorted(proposals, key=lambda p: p.slot):
-        findings = Findings((overlaps or {}).get(entry.task, ""), (too_long or {}).get(entry.task, ""))
+        fault = (programs or {}).get(entry.task)
+        if long := (too_long or {}).get(entry.task):
+            fault = "unsolvable", long
+        findings = Findings((overlaps or {}).get(entry.task, ""), fault)
         decision = _decide(entry, archive, siblings, vectors, limit, findings)
         decisions.append(decision)
         if decision.reason is None and entry.proposal:
@@ -164,8 +180,8 @@ def _refusal(entry: Proposed, proposal: Task, duplicate: bool, findings: Finding
         return "off_target", f"asked for a {entry.kind} task, got a {proposal.kind} one"
     if fault := rejection(proposal.family, proposal.question):
         return fault
-    if findings.too_long:
-        return "unsolvable", findings.too_long
+    if findings.fault:
+        return findings.fault
     if (split := split_of_task(proposal)) != "train":
         return "reserved", f"kept for {split}"
     if findings.overlap:

@@ -26,6 +26,7 @@ class _Joined:
     reviews: dict[str, bool] = field(default_factory=dict)
     """Decisions of reviewers."""
     rates: dict[str, float | None] = field(default_factory=dict)
+    doubts: dict[str, str] = field(default_factory=dict)
     tasks: dict[str, Task] = field(default_factory=dict)
 
 
@@ -75,6 +76,7 @@ def _trajectories(
                 level=task.level if task else 0,
                 problem=event.trajectory_problem,
                 iteration=event.iteration,
+                doubt=joined.doubts.get(event.task, ""),
                 **(_of_attempt(event, artifacts) if isinstance(event, TaskAttempted) else {}),
             )
         )
@@ -120,6 +122,7 @@ def _is_row(event: TaskProposed) -> bool:
 def _add_reward(joined: _Joined, role: Role, event: RewardAssigned) -> None:
     if event.role == "teacher":
         joined.rates[event.task] = event.facts.get("solve_rate")
+        joined.doubts[event.task] = event.facts.get("doubt", "")
     if event.role == role:
         joined.rewards[event.task if role == "teacher" else event.attempt] = _scored(event)
 

@@ -12,8 +12,9 @@ class ScoredTrajectory:
 
     ``success``: a verifier, or a reviewer after it, found it right; ``answered``: it gave an answer. ``tools`` are the
     names of the calls in order; ``signature`` says more exactly how the task was solved, empty where unknown;
-    ``problem`` why there is no trajectory; ``iteration`` is that in which it was written. Of an attempt that other
-    models wrote in part or whole: how many turns, by model (``authors``), and all ``turns``.
+    ``problem`` why there is no trajectory; ``iteration`` is that in which it was written; ``doubt`` why its task's own
+    answer may be wrong. Of an attempt that other models wrote in part or whole: how many turns, by model
+    (``authors``), and all ``turns``.
     """
 
     event_id: str
@@ -30,6 +31,7 @@ class ScoredTrajectory:
     signature: str = ""
     problem: str = ""
     iteration: int = 0
+    doubt: str = ""
     authors: Mapping[str, int] = field(default_factory=dict)
     turns: tuple[Turn, ...] = ()
 

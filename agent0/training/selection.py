@@ -153,10 +153,13 @@ def _usable(trajectories: Sequence[ScoredTrajectory], author: str, skipped: Coun
 def _teaches(
     members: Sequence[ScoredTrajectory], objective: Objective, config: RunConfig, skipped: Counter[str]
 ) -> bool:
-    """Whether a task's solve rate is within the learnable band; its lower bound holds only where the objective needs
-    failures too."""
+    """Whether a task's own answer is not in doubt, and its solve rate within the learnable band; the lower bound holds
+    only where the objective needs failures too."""
     low, high = config.curriculum.band
     rate = members[0].solve_rate
+    if members[0].doubt == "ambiguous":
+        skipped["ambiguous"] += len(members)
+        return False
     if rate is not None and (low if objective.contrast else 0.0) <= rate <= high:
         return True
     skipped["off_frontier"] += len(members)
@@ -170,7 +173,8 @@ def _replay(
     replayed: Counter[str] = Counter()
     pool = []
     for scored in random.Random(seed).sample(list(trajectories), len(trajectories)):
-        if scored.success and scored.trajectory and replayed[scored.group] < recipe.replay_per_task:
+        sound = scored.success and not scored.doubt
+        if sound and scored.trajectory and replayed[scored.group] < recipe.replay_per_task:
             if why := unusable_because(scored.trajectory):
                 skipped[f"replay_{why}"] += 1
                 continue

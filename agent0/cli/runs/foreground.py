@@ -182,6 +182,8 @@ def print_tables(summary: dict[str, Any]) -> None:
     cause = {name: summary[name] for name in ("failed", "waits_for") if summary[name]}
     if summary["evaluating"]:
         cause["evaluating"] = ", ".join(f"{e['evaluation']} {e['scored']}/{e['n']}" for e in summary["evaluating"])
+    if summary["refused"]:
+        cause["refused"] = ", ".join(f"{reason} {n:,}" for reason, n in summary["refused"].items())
     row = {name: summary[name] for name in (*names, "wall_s", "student", "config_sha")} | cause
     console.record(row, False)
     if summary["validation"]:

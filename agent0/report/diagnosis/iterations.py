@@ -46,7 +46,7 @@ def _tasks(db: sqlite3.Connection, run: str, counts: Counts) -> None:
         iteration["teacher"] = row["teacher"] or "base"
         iteration["tasks"] = iteration.get("tasks", 0) + row["n"]
         if row["status"] == "accepted":
-            iteration["accepted"] = row["n"]
+            _add(iteration, "accepted", row["n"])
         if row["status"] == "rejected":
             iteration["refused"][row["reason"]] = row["n"]
             iteration["cut_off"] = iteration.get("cut_off", 0) + row["cut"]

@@ -185,7 +185,7 @@ def _heat(tasks: Iterable[Mapping[str, Any]]) -> Row:
 
 def _screened(tasks: Iterable[Mapping[str, Any]]) -> list[tuple[str, int]]:
     """What became of the teacher's proposals."""
-    fates = Counter(f"rejected: {t['reason']}" if t["status"] == "rejected" else t["status"] for t in tasks)
+    fates = Counter(f"{t['status']}: {t['reason']}" if t["reason"] else t["status"] for t in tasks)
     return sorted(fates.items(), key=lambda fate: (-fate[1], fate[0]))
 
 

@@ -1,11 +1,14 @@
 """Verifies tasks with a checking program: its output, run in the verifier's own sandbox, is the expected answer."""
 
 from collections.abc import Sequence
+from typing import Literal
 
+from agent0.chat_format import LONGEST_ANSWER
 from agent0.events.values import Task, ToolState
 from agent0.grading import answer_in
 from agent0.grading.answer_types import ANSWER_KIND, grade_as
-from agent0.ports.sandbox import Sandbox, SandboxCall
+from agent0.ports.sandbox import Sandbox, SandboxCall, SandboxResult
+from agent0.tasks.families import OPEN_FAMILY
 from agent0.verification.verifiers import Verdict, compare_answer, verifier
 
 STATED = "the question states its answer"
@@ -34,6 +37,24 @@ async def execution(task: Task, answers: Sequence[str | None], sandbox: Sandbox)
     return [await _compare(task, printed, answer, sandbox) for answer in answers]
 
 
+async def program_fault(task: Task, sandbox: Sandbox) -> tuple[Literal["broken_program", "trivial"], str] | None:
+    """What is wrong with what a checking program prints, before anybody is asked its question; None where nothing is,
+    or the sandbox itself failed.
+
+    Raises:
+        SandboxUnavailableError: there is no sandbox.
+    """
+    if not task.program or task.family != OPEN_FAMILY:
+        return None
+    result = await sandbox.call(SandboxCall("python", task.program))
+    if result.state in (ToolState.BUSY, ToolState.CANCELLED, ToolState.SANDBOX_ERROR):
+        return None
+    printed = result.stdout.strip()
+    if result.state is not ToolState.OK or not 0 < len(printed) <= LONGEST_ANSWER:
+        return "broken_program", _ended(result)
+    return ("trivial", STATED) if _states(task, printed) else None
+
+
 def _states(task: Task, printed: str) -> bool:
     """Whether the question gives its answer away, in a form in which answers are given."""
     stated = answer_in(task.question)
@@ -46,7 +67,11 @@ async def _printed(program: str, sandbox: Sandbox) -> tuple[str | None, str]:
     printed = result.stdout.strip()
     if result.state is ToolState.OK and printed:
         return printed, ""
-    return None, f"the checking program ended {result.state} and printed {len(printed)} characters"
+    return None, _ended(result)
+
+
+def _ended(result: SandboxResult) -> str:
+    return f"the checking program ended {result.state} and printed {len(result.stdout.strip())} characters"
 
 
 async def _compare(task: Task, printed: str, answer: str | None, sandbox: Sandbox) -> Verdict:

@@ -123,7 +123,7 @@ def untrainable(case: Case) -> Cause | None:
     return None
 
 
-KNOWN = ("", "off_frontier", "no_contrast", "no_spread", "not_verified", "wrong", "no_success")
+KNOWN = ("", "off_frontier", "no_contrast", "no_spread", "not_verified", "wrong", "no_success", "ambiguous")
 """Reasons that other causes tell of."""
 
 
