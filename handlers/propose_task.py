@@ -14,6 +14,9 @@ from agent0.run.lifecycle import RunState
 from agent0.tasks.families import task_length
 from agent0.tasks.questions import place, rows_of_iteration
 
+REQUESTED = {"task", "iteration", "slot", "teacher", "seed"}
+"""Fields of a request that its proposal repeats."""
+
 
 @on(TaskRequested, in_flight=128, long=True, roles=("teacher",))
 async def propose_task(
@@ -46,10 +49,7 @@ async def _draft(event: TaskRequested, run: RunState, models: Models, artifacts:
     )
     inline, stored = claim(draft.trajectory, artifacts)
     return TaskProposed(
-        task=event.task,
-        iteration=event.iteration,
-        slot=event.slot,
-        teacher=event.teacher,
+        **event.model_dump(include=REQUESTED),
         text=draft.text,
         proposal=draft.proposal,
         problem=draft.problem,
@@ -60,7 +60,6 @@ async def _draft(event: TaskRequested, run: RunState, models: Models, artifacts:
         capture=draft.capture,
         usage=draft.usage,
         model=draft.model,
-        seed=event.seed,
     )
 
 
@@ -71,12 +70,8 @@ def _row(event: TaskRequested, run: RunState, file: QuestionFile) -> TaskPropose
     task = rows[index]
     assert task.row is not None  # noqa: S101 - of a file
     return TaskProposed(
-        task=event.task,
-        iteration=event.iteration,
-        slot=event.slot,
-        teacher=event.teacher,
+        **event.model_dump(include=REQUESTED),
         text=f"Row {task.row.id}, epoch {epoch}",
         proposal=task.model_copy(update={"row": task.row.model_copy(update={"epoch": epoch})}),
         prompt="",
-        seed=event.seed,
     )
