@@ -96,7 +96,7 @@ OUTSIDERS = {
     "matplotlib": ("agent0/report/*",),
     "mcp": ("infra/mcp/http.py",),
     "mcp_types": ("infra/mcp/http.py", "infra/mcp/messages.py"),
-    "mpmath": ("agent0/grading/math/points.py",),
+    "mpmath": ("agent0/grading/math/points.py", "agent0/grading/comparison/matrices.py"),
     "nats": ("infra/bus/*", "infra/log/*"),
     "numpy": (
         "agent0/tasks/screening.py",

@@ -44,7 +44,8 @@ PIECES = (
     "\u273fFUNCTION\u273f: a", "<|tool_call>call:a{", "<|channel|>commentary to=a<|message|>{", "'", "\"\"\"",
     " ", "\n", "```", "<|im_start|>{", "Thought: a\n\n", "Thought:\n\ne.g.\n{'", "Never write:\n```python\n", "> ",
     "e.g.\n```python\nprint(1)\n```\n", "e.g. <tool_call>{\"name\": \"a\"}</tool_call>", "&lt;think&gt;", "Never\n",
-    "Action: a\nAction Input: b\nThis is a line.\n",
+    "Action: a\nAction Input: b\nThis is a line.\n", "<code>",
+    "<longcat_arg_key>", "<longcat_tool_call>a<longcat_arg_key>",
 )  # fmt: skip
 
 

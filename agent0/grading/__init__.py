@@ -26,7 +26,7 @@ from agent0.grading.math.lexer import UnreadableError
 from agent0.grading.math.parser import read
 from agent0.grading.math.undone import UNDONE, leaves_work
 from agent0.grading.math.units import one_unit
-from agent0.grading.notation.steps import in_one_notation, is_plain, other_notations
+from agent0.grading.notation.steps import IN_TEXT, in_one_notation, is_plain, other_notations
 
 __all__ = ["Grade", "answer_in", "exactly", "grade", "guard"]
 
@@ -34,7 +34,6 @@ LONGEST, DEEPEST, MOST_DIGITS = 400, 40, 100
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _figures = re.compile(r"-?\d{1,60}(?:\.\d{1,30})?", re.ASCII)
 _run = re.compile(r"(?<![A-Za-z\\])(?!gcd|lcm|max|min|det)[a-z]{2,3}(?![A-Za-z])")
-_WORDS_GOLD = re.compile(r"^\\(?:text(?:bf|rm|it)?|mbox|mathrm)\s*\{\s*[A-Za-z][A-Za-z' -]+\}\.?$")
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ def _cleaned(gold: str, candidate: str) -> Grade:
     shown = expected.text[:200], answer.text[:200]
     if not answer.text:
         return Grade(False, "no answer", *shown)
-    if _WORDS_GOLD.match(gold.strip()):
+    if IN_TEXT.fullmatch(gold.strip()):
         return Grade(fold(expected.text) == fold(answer.text), "words", *shown)
     if expected.unit and answer.unit and not one_unit(expected.unit, answer.unit):
         return Grade(False, f"{answer.unit} for {expected.unit}", *shown)

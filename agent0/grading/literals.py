@@ -13,7 +13,10 @@ _PART = rf"\{{\s*{_TOP}\s*\}}|\s*\d\s*"
 _fraction = re.compile(rf"{_TOP}\s*(?:/|\\over)\s*{_BOTTOM}|\\frac\s*(?:{_PART})(?:{_PART})")
 _plain = re.compile(
     rf"{_DECIMAL}|(?:{_DECIMAL}\s*(?:\\times|\\cdot|\*)\s*)?10\s*\^\s*(?:-?\d+|\{{\s*[-+]?\d+\s*\}}|\(\s*[-+]?\d+\s*\))"
+    rf"|(?:\\frac\s*\{{\s*)?{_DECIMAL}(?<!0)\s*(?:/\s*\(?|\}}\s*\{{)\s*10\s*\^\s*(?:\d+|\{{\s*\d+\s*\}})\s*[)}}]?"
 )
+_nothing = re.compile(r"(?:(?<=\d)\s*[-+]|^)\s*0(?:\.0*)?\s*[ij]$")
+"""An imaginary part that is none."""
 _mixed = re.compile(r"\d+\s*(?=\\frac)|\d+\s+(?=\d+\s*/)")
 _name = re.compile(r"\\?[A-Za-z]+|[A-Za-z](?:_\{?\w+\}?)?'{0,2}")
 _PAIRS = {"(": ")", "{": "}", "[": "]"}
@@ -29,7 +32,7 @@ def is_literal(text: str) -> bool:
         if text[:1] not in _PAIRS or text[-1:] != _PAIRS[text[0]] or not enclosed(text):
             break
         text = text[1:-1].strip()
-    if _name.fullmatch(text):
+    if _name.fullmatch(text) or not (text := _nothing.sub("", text)):
         return True
     bare = re.sub(r"^[-+]\s*", "", text)
     return bool(_plain.fullmatch(bare)) or _is_fraction(text) or _is_fraction(_mixed.sub("", bare, count=1))

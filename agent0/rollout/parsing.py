@@ -36,7 +36,8 @@ _almost = (
      "what looks like a call cannot be read as one"),
     (re.compile(r"^[ \t*]*action input[* \t]*:", re.IGNORECASE | re.MULTILINE), "an Action Input without an Action"),
     (re.compile(r"<\|im_start\|>\s*\Z"), "an opening mark and nothing after it"),
-    (re.compile(r"<(?:execute(?:_\w+)?|python|tool)\b[^<>\n]{0,80}>|\[tool_call[:\s]"), "a tag that calls no tool"),
+    (re.compile(r"(?m)<(?:execute(?:_\w+)?|python|tool)\b[^<>\n]{0,80}>|\[tool_call[:\s]|^[ \t]*<code>[ \t]*\n"),
+     "a tag that calls no tool"),
     (re.compile(r"</(?:tool_call|function|parameter|invoke)>"), "the end of a call without its beginning"),
 )  # fmt: skip
 """What only a call is written with, and what is wrong where none was read."""

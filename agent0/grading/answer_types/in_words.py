@@ -68,12 +68,8 @@ def formula(expected: str, answer: str) -> Grade:
     return Grade(correct, reason, expected[:200], answer[:200])
 
 
-def _is_text(expected: str) -> bool:
-    """Letters beside one another are a word, never a product, and a date is no sum; what has an operator is none."""
-    return bool(_quoted_or_date.fullmatch(expected) or (not _number.fullmatch(expected) and _text.fullmatch(expected)))
-
-
-@kind("text", 8, _is_text)
+@kind("text", 8, lambda it: _quoted_or_date.fullmatch(it) or (not _number.fullmatch(it) and _text.fullmatch(it)))
 def text(expected: str, answer: str) -> Grade:
-    """Case, spaces and quotes around it do not count."""
+    """Case, spaces and quotes around it do not count. Letters beside one another are a word, never a product, and a
+    date is no sum; what has an operator is no text."""
     return _compared(words(expected), words(answer), "words")

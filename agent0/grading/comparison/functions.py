@@ -42,23 +42,19 @@ class Function(NamedTuple):
     edges: set[float]
 
     def real_at(self, point: Point) -> tuple[Value, int] | None:
-        """The value at a point and which case it is, None where there is none on the line."""
+        """The value at a point and which case it is, None where there is none, or none on the line and no ``i``."""
         try:
             case = next((n for n, (_, holds) in enumerate(self.cases) if holds(point)), None)
             value = None if case is None else value_at(self.cases[case][0], point)
         except NoValueError:
             return None
-        return None if value is None or case is None or (point and not is_real(value)) else (value, case)
-
-    @property
-    def bases(self) -> set[str]:
-        """Every base of its expressions."""
-        return {base for value, _ in self.cases for base in value.bases}
+        is_beside = point and not (value is None or is_real(value) or "i" in self.cases[case or 0][0].names)
+        return None if value is None or case is None or is_beside else (value, case)
 
     @property
     def is_open(self) -> bool:
         """Whether exact algebra leaves open what it is equal to."""
-        return len(self.cases) > 1 or any(isinstance(base, Applied) for base in self.bases)
+        return len(self.cases) > 1 or any(isinstance(base, Applied) for value, _ in self.cases for base in value.bases)
 
 
 def same_function(gold: str, answer: str) -> bool | None:

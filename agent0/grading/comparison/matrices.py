@@ -3,29 +3,40 @@ as ``\nabla`` by their text."""
 
 import ast
 import hashlib
+import operator
 import re
-from functools import reduce
+from typing import Any
+
+from mpmath import MPContext
 
 from agent0.grading.comparison.syntax import parsed
 from agent0.grading.math.cleaning import clean
 from agent0.grading.math.lexer import UnreadableError, tokens_of
 
-LONGEST, PRIME = 120, 2**61 - 1
-"""Characters of an answer, and of what the entries of matrices are remainders."""
+LONGEST, DIGITS, LARGEST = 120, 40, 1_000
+"""Characters of an answer, digits in which two matrices agree, and the largest power of e."""
 _operator = re.compile(r"\\(?:nabla|hat|dagger|otimes|partial(?!\s*[a-z]\s*[/}]))(?![A-Za-z])|\\circ\s*[a-z]|∇")
-_pair = re.compile(r"[A-Z][\s)]*(?:\^\s*\{?\s*(?:-?\s*\d+|T|\\top)\s*\}?)?[\s)]*(?:\\cdot|\\times|\*)?[\s(]*[A-Z]")
+_pair = re.compile(
+    r"[A-Z][\s)]*(?:\^\s*\{?\s*(?:-?\s*\d+|T|\\top)\s*\}?)?[\s)]*(?:\\cdot|\\times|\*)?[\s(]*[A-Z]|\)\s*\^"
+)
+_powers_of_e = re.compile(
+    r"(?:(?<![A-Za-z])e\s*\^|\\?exp(?![a-z]))\s*(?:\{[^{}]*[A-Z][^{}]*\}|\([^()]*[A-Z][^()]*\)|[A-Z])"
+)
 _crossed = re.compile(r"\s*([A-Z])\s*\\times\s*([A-Z])\s*")
-_no_product = re.compile(r"[a-z=<>|,]|\\times")
+_no_product = re.compile(r"[a-z=<>|,]|\\times|P\s*\(\s*[A-Z]\s*\)")
 _gap = re.compile(r"\s+|[${}]|\\[,;:! ]|\\(?:left|right|mathbf|vec|boldsymbol|bm|(?<!bla.)(?<!bla .)cdot)(?![A-Za-z])")
-Matrix = tuple[int, int, int, int]
-"""Of two rows, one after the other."""
-_PYTHON = {"{": "(", "}": ")", "^": "**", "cdot": "*", "top": "T"}
-_beside = re.compile(r"(?<=[\w)]) (?=[\w(])")
+_factor_i = re.compile(r"[A-Z]\s*I|I\s*[A-Z^(]")  # which is a letter like others, and no identity
+Matrix = Any  # of two rows and columns, in the types of mpmath
+_PYTHON = {"{": "(", "}": ")", "^": "**", "cdot": "*", "top": "T", "exp": "e **"}
+_fraction, _beside = re.compile(r"frac (\([^()]*\)) (?=\()"), re.compile(r"(?<=[\w)]) (?=[\w(])")
+_JOINTS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
+_mp = MPContext()
+_mp.dps = 3 * DIGITS
 
 
 def same_products(gold: str, answer: str) -> bool | None:
-    """Whether two products of capital letters are one for all matrices, or two texts with operators are one; None where
-    the gold is neither."""
+    """Whether two products of capital letters, or of their powers of e, are one for all matrices, or two texts with
+    operators are one; None where they are neither."""
     if max(len(gold), len(answer)) > LONGEST:
         return None
     if _operator.search(gold):
@@ -33,64 +44,60 @@ def same_products(gold: str, answer: str) -> bool | None:
     if (crossed := _crossed.fullmatch(gold)) and (others := _crossed.fullmatch(answer)):
         return crossed.groups() == others.groups()
     left, right = clean(gold), clean(answer)
-    is_product = _pair.search(left.text) and len(set(re.findall(r"[A-Z]", left.text))) > 1
-    if not is_product or left.unit or right.unit or _no_product.search(re.sub(r"\\(?:cdot|top)", "", left.text)):
+    both, several = (left.text, right.text), set(re.findall(r"[A-Z]", left.text))
+    bare = re.sub(r"\\(?:cdot|top|frac)", "", left.text)
+    if any(len(_powers_of_e.findall(text)) > 1 for text in both):
+        bare = re.sub("[a-z]", "", bare)
+    is_product = len(several) > 1 and (bare != left.text or any(map(_pair.search, both)))
+    if not is_product or left.unit or right.unit or _no_product.search(bare):
         return None
+    identity = "" if any(map(_factor_i.search, both)) else "I"
     try:
-        return _matrix(_product(left.text)) == _matrix(_product(right.text))
-    except (UnreadableError, ValueError):
+        expected, matrix = (_matrix(_product(text), identity) for text in both)
+    except (UnreadableError, ValueError, ArithmeticError):
         return None
+    return bool(_mp.norm(expected - matrix) <= _mp.mpf(10) ** -DIGITS * _mp.norm(expected))
 
 
 def _product(text: str) -> ast.expr:
     """The tree of a sum of products."""
-    return parsed(_beside.sub("*", " ".join(_PYTHON.get(lexeme, lexeme) for _, lexeme in tokens_of(text, None))))
+    python = " ".join(_PYTHON.get(lexeme, lexeme) for _, lexeme in tokens_of(text, None))
+    return parsed(_beside.sub("*", _fraction.sub(r"\1 / ", python)))
 
 
-def _matrix(node: ast.expr) -> Matrix:
-    """One matrix, with another one for each letter."""
+def _matrix(node: ast.expr, identity: str) -> Matrix:
+    """One matrix, with another one for each capital letter but ``identity``, and a number for each small one."""
     match node:
-        case ast.Name(id=letter) if letter.isupper() and len(letter) == 1:
-            return _of_letter(letter)
+        case ast.Name(id=letter) if len(letter) == 1 or letter == "pi":
+            return _mp.eye(2) if letter == identity else _of_letter(letter)
         case ast.Constant(value=int(number)):
-            return (number, 0, 0, number)
+            return number * _mp.eye(2)
         case ast.UnaryOp(op=ast.USub(), operand=inner):
-            return _times((-1, 0, 0, -1), _matrix(inner))
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as sign, right=right):
-            factor = -1 if isinstance(sign, ast.Sub) else 1
-            return _times((factor, 0, 0, factor), _matrix(right), _matrix(left))
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            return _times(_matrix(left), _matrix(right))
-        case ast.BinOp(left=base, op=ast.Pow(), right=exponent):
-            return _raised(_matrix(base), ast.unparse(exponent))
+            return -_matrix(inner, identity)
+        case ast.BinOp(left=ast.Name(id="e"), op=ast.Pow(), right=exponent):
+            return _power_of_e(_matrix(exponent, identity))
+        case ast.BinOp(left=left, op=ast.Pow(), right=exponent):
+            return _raised(_matrix(left, identity), ast.unparse(exponent))
+        case ast.BinOp(left=left, op=ast.Div(), right=ast.Constant(value=int(number))):
+            return _matrix(left, identity) / number
+        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _JOINTS:
+            return _JOINTS[type(sign)](_matrix(left, identity), _matrix(right, identity))
     raise UnreadableError("no product of matrices")
 
 
+def _power_of_e(exponent: Matrix) -> Matrix:
+    if _mp.norm(exponent) > LARGEST:
+        raise UnreadableError("a large power")
+    return _mp.expm(exponent)
+
+
 def _raised(value: Matrix, exponent: str) -> Matrix:
-    a, b, c, d = value
-    if exponent == "T":
-        return (a, c, b, d)
-    if exponent == "-1":
-        inverse = pow(a * d - b * c, -1, PRIME)
-        return _times((inverse, 0, 0, inverse), (d, -b, -c, a))
-    if not re.fullmatch(r"\d", exponent):
+    if not re.fullmatch(r"T|-?\d", exponent):
         raise UnreadableError("no power of a matrix")
-    return reduce(_times, [value] * int(exponent), (1, 0, 0, 1))
+    return value.T if exponent == "T" else value ** int(exponent)
 
 
 def _of_letter(letter: str) -> Matrix:
-    """A matrix with an inverse, another one for each letter; the identity for I."""
-    entries = hashlib.sha256(letter.encode()).digest()
-    a, b, c, d = (int.from_bytes(entries[n : n + 7]) for n in (0, 7, 14, 21))
-    return (1, 0, 0, 1) if letter == "I" else (a, b, c, d)
-
-
-def _times(left: Matrix, right: Matrix, more: Matrix = (0, 0, 0, 0)) -> Matrix:
-    """The product, and ``more`` added to it."""
-    (a, b, c, d), (e, f, g, h), (i, j, k, m) = left, right, more
-    return (
-        (a * e + b * g + i) % PRIME,
-        (a * f + b * h + j) % PRIME,
-        (c * e + d * g + k) % PRIME,
-        (c * f + d * h + m) % PRIME,
-    )
+    """A matrix with an inverse, another one for each capital letter; a multiple of the identity for a small one."""
+    entries = [1 + byte / 256 for byte in hashlib.sha256(letter.encode()).digest()[:4]]
+    return _mp.matrix([entries[:2], entries[2:]]) if letter.isupper() else entries[0] * _mp.eye(2)

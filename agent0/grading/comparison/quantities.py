@@ -40,11 +40,7 @@ _WRITTEN = rules(
 def same_quantity(gold: str, answer: str) -> bool | None:
     """Whether both are one quantity; of a gold without unit, whether ``answer`` has its number before a unit.
     None where ``gold`` has no known unit and no figures alone, or ``answer`` none."""
-    if (
-        max(len(gold), len(answer)) > LONGEST
-        or _related.search(answer)
-        or not re.search(r"[A-Za-z°'$]|\d:\d\d:", answer)
-    ):
+    if max(len(gold), len(answer)) > LONGEST or _related.search(answer) or not _measured.search(answer):
         return None
     heads = [_name.match(text) for text in (gold, answer)]
     if all(heads) and len({"".join(head[0].split()) for head in heads if head}) > 1:

@@ -36,10 +36,8 @@ SURE = re.compile(
     r"[∧∨¬→↔⊕]|\\(?:land|lor|lnot|neg|wedge|vee|rightarrow|Rightarrow|leftrightarrow|implies|iff)\b|<->|->"
 )
 _JOINTS: dict[type[ast.operator], Callable[[int, int], int]] = {
-    ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
-    ast.BitAnd: operator.and_,
-}
+    ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.BitAnd: operator.and_
+}  # fmt: skip
 
 
 class NoFormulaError(ValueError):

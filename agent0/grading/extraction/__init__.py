@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from agent0.chat_format import BOX, boxed, boxes, is_placeholder, respelled_boxes, unbraced_boxes
 from agent0.grading.extraction.choices import choice_of
-from agent0.grading.extraction.conclusions import concluded
+from agent0.grading.extraction.conclusions import concluded, other_end
 from agent0.grading.extraction.layout import in_sentences
 from agent0.grading.extraction.marked import answer_of_object, boxes_of_one_answer, marked_in
 from agent0.grading.extraction.phrases import CLAUSE, OPINION, REFUTED, trimmed, unquoted, without_aside
@@ -144,6 +144,9 @@ def _stated(text: str) -> str | None:
             return _bare(shown[1] or shown[2])
         if (answer := _bare(sentence := _sentence(rest))) and not _comment.match(answer):
             goes_on = taken_back(text, len(text) - len(rest) + len(sentence), answer)
+            behind = re.split(r"\n|[.!](?=\s|\Z)", rest[len(sentence) :], maxsplit=1)[0]
+            if not goes_on and (end := other_end(answer, behind)):
+                return concluded(f"It is {end}.") or end
             pieces = _set_off.findall(sentence) if _sentence_like.match(answer) else []
             return concluded(text[goes_on:]) if goes_on else _bare(pieces[0]) if len(pieces) == 1 else answer
     return choice_of(text.strip().rpartition("\n")[2].strip(" *"))

@@ -15,8 +15,8 @@ _TAKES = (
 )
 _HOLDS = (
     r"(?:holds|works|fits|matches|applies|it is|stands|is it|makes the most sense|best (?:fits|describes|matches"
-    r"|explains|answers|completes)|(?:is|must be|seems|appears)(?: to be)? (?:the )?(?:\w+ ){0,2}(?:correct|right|best"
-    r"|true|valid|one|only|answer|choice|option|\w+able)\b)"
+    r"|explains|answers|completes)|comes (?:closest|nearest)|(?:is|must be|would be|seems|appears)(?: to be)?"
+    r" (?:the |my )?(?:\w+ ){0,2}(?:correct|right|best|better|true|valid|one|only|answer|choice|option|\w+able)\b)"
 )
 _named = re.compile(
     rf"(?i)(?:{_NOUN}|{_TAKES})[*_]*\s*(?:(?:is|:|→|=|->|-)[*_]*\s*)?(?:{_NOUN} )?{_letter}(?=\W|$)"
@@ -26,15 +26,21 @@ _named = re.compile(
 )
 _small = re.compile(rf"(?i){_TAKES} (?:option|choice|answer|letter) \(?([a-j])\)?$")
 _clauses = re.compile(
-    r"(?i)\s*(?:[;.]|(?<!\b[A-J]),|,(?!\s+(?:and |or )?[A-J]\b))\s+|\s+(?=(?:while|whereas|because|since|but|and not"
-    r"|rather than|instead of) |(?:not|over) (?:option |choice |answer )?\(?[A-J]\b)"
+    r"(?i)\s*(?:[;.]|(?<!\b[A-J]),|,(?!\s+(?:and |or )?[A-J]\b))\s+|\s+(?=(?:while|whereas|because|but|since|instead of"
+    r"|and (?:not|(?:all |the )*(?:others?|rest))|rather than) |(?:not|over) (?:option |choice |answer )?\(?[A-J]\b)"
 )
 _rules_out = re.compile(
     r"(?i)n['’]t\b|\b(?:not|fails?|cannot|wrong|incorrect|false|ruled|eliminated?|impossible|invalid|too|rather than"
     r"|over|rul(?:e|es|ing) out|instead of|distractor|trap|except|neither|nor)\b"
 )
 _affirms = re.compile(r"(?i)\b(?:seems?|appears?|think|believe|would|(?:more|most) \w+|first|than)\b")
-_all_but = re.compile(r"(?i)\b(?:every|all|any|each|no)\b[^,;.]* (?:but|except)\b|\balmost correct\b")
+_all_but = re.compile(
+    r"(?i)\b(?:every|all|any|each|no)\b[^,;.]* (?:but|except)\b|\balmost correct\b|\bwould be\b.*\b(?:if|unless|but"
+    r"|though|however|except)\b|\b(?:if|unless|were)\b.*\bwould be\b"
+)
+_compared = re.compile(
+    r"(?i)^\W*(?:so |thus )?(?:between|comparing|of) \(?[A-J]\)?(?:(?:,|,? (?:and|or)) \(?[A-J]\)?)+,\s+"
+)
 _leaves = re.compile(rf"(?i)\bleav(?:es|ing)(?: only| us)*(?: with)?(?: only)? (?:{_NOUN} )?{_letter}(?= as\b|\W*$)")
 _but = re.compile(r"(?i)\s*but\b(?!.*\bA\b)")
 LONGEST = 600
@@ -49,7 +55,7 @@ def choice_of(sentence: str) -> str | None:
         return None
     taken: set[str] = set()
     ruled_out: set[str] = set()
-    for clause in filter(None, _clauses.split(sentence.strip(" .!*"))):
+    for clause in filter(None, _clauses.split(_compared.sub("", sentence.strip(" .!*")))):
         named = {next(filter(None, match.groups())) for match in _named.finditer(clause)}
         letters = named | {letter.strip("()") for letter in _bare.findall(clause)}
         if not letters:

@@ -9,7 +9,7 @@ import re
 
 from agent0.grading.comparison.quantities import known_unit
 from agent0.grading.extraction.choices import choice_of
-from agent0.grading.extraction.phrases import CLAUSE, HEDGE, NUMERAL, NUMERALS, REFUTED, REPORTED
+from agent0.grading.extraction.phrases import ALTERS, CLAUSE, HEDGE, NUMERAL, NUMERALS, REFUTED, REPORTED
 from agent0.grading.extraction.sentences import BOLD, FORMULA, Text, sentences, set_off
 
 LONGEST, MOST_WORDS = 4_000, 60
@@ -107,9 +107,20 @@ _setting = re.compile(
     r"|(?<=[\ue010-\uf8ff\d)])(?P<unit>\s[A-Za-z]+)?\s*≈\s*[\d.,]+(?=(?:\s[A-Za-z]+)?$)"
 )
 """What has a number of its own and is no answer: over the 2 days, three times as long, about 0.33."""
-_consequence = re.compile(
-    r"(?<=[\d\ue010-\uf8ff)%]),\s+(?:so|and so|thus|hence|therefore|which means|meaning|implying)\s+([a-z][a-z'’ -]*)\Z"
+_FOLLOWS = (
+    r"(?:(?:and )?so|thus|hence|therefore|which (?:means|gives|leaves|makes|becomes|explains)|meaning|implying|leaving"
+    r"|making|giving)(?: that)?"
 )
+_consequence = re.compile(rf"(?<=[\d\ue010-\uf8ff)%]),\s+{_FOLLOWS}\s+([a-z][\w'’ -]*)\Z")
+_demand = re.compile(
+    r"(?:\w+ ){1,4}(?:(?:ha(?:s|ve|d)|needs?) to|must|should|can|will)(?! (?:be|have)\b) [a-z]+|there is no\b"
+)
+"""What somebody does because of a value: ``he has to buy six packs``."""
+_other_end = re.compile(
+    rf"(?i)(?:^|[\s,;:?])(?:{_FOLLOWS}|no(?=[,:])|(?:with|without|after|before|including|counting|otherwise|then)\b"
+    r"[^.;,]{0,80}?\b(?:it|this|that|there)(?: would| will)? (?:is|are|was|be|becomes?|makes?))\b[,:]?\s+"
+)
+_plain_number = re.compile(r"\W*(\d[\d,./]*)(?:\s?%|\s+[a-z]{2,}.*)?\W*")
 _word = re.compile(r"[\w\ue000-\uf8ff]")
 _whole_set = re.compile(
     r"(?i)(?:all|every|any|the set of all) (?:non-?zero )?(?:real|integer|complex|natural|positive)[^,.]{0,30} except "
@@ -125,9 +136,10 @@ _of_several = re.compile(
     r"(?i)(?:^|[,;:]\s*|\b(?:so|thus|hence|therefore|then|and|that|also)\s+)(?:one|another)(?: (?:possible|such|valid"
     r"|real|positive|negative)){0,2}(?: (?:root|solution|value|answer|zero|possibility|number|choice|candidate"
     r"|factor))?(?: of (?!which)[^.,;:]{1,40}?)?,? (?:(?:is|was|equals|(?:must|would|could|can|may|might) be)\b|=)"
-    r"|\b(?:is|was) another\b"
+    r"|\b(?:is|was) another\b|\b(?:any(?:thing)?|all|either) (?:of|from) \(?(?-i:[A-J])\b"
+    rf"|(?<=[\d\ue010-\uf8ff])\s\(\s*(?:{ALTERS}|[-+−×]\s*\d+\))"
 )
-"""What says that there are more values beside the one that it gives."""
+"""What says that there are more values beside the one that it gives, or that a bracket makes another one of it."""
 _elsewhere = re.compile(r"\b(?:out|away|off|short|long|apart|removed|left over|each other)\b")
 _behind = re.compile(
     r"(?is)\s+(?!in the (?:morning|afternoon|evening)|at (?:night|noon|midnight))(?:is|are|was|were|have|has|had|will"
@@ -209,13 +221,28 @@ def _says_nothing(statement: str) -> bool:
 def _main_clause(statement: str) -> str:
     """Return the last clause of a sentence that its connectors part, without its lead, nor a last one that concludes
     nothing: "she sold 72, so the farmer earns that much"."""
-    if (tail := _consequence.search(statement)) and not (HEDGE.search(tail[1]) or NUMERAL.search(tail[1])):
+    if (tail := _consequence.search(statement)) and not (HEDGE.search(tail[1]) or _gives_value(tail[1])):
         statement = statement if _truth_of(tail[1]) else statement[: tail.start()]
     ends = [match.end() for match in _connector.finditer(statement) if _word.search(statement, match.end())]
     main = statement[max(ends, default=0) :]
     lead = _lead.match(main)
     states = lead and re.match(r"\w+ing\b", lead[0]) and any(_follows_verb(run[0]) for run in _value_runs(lead[0]))
     return main[lead.end() :] if lead and not states else main
+
+
+def _gives_value(tail: str) -> bool:
+    """Whether what follows from a value has one of its own, and is not what somebody does because of it."""
+    return bool(_counted.search(tail)) and not _demand.match(tail)
+
+
+def other_end(value: str, behind: str) -> str:
+    """Return the end of a sentence that says the number ``value`` and ``behind`` it another one that follows from it
+    (``80`` of "72, with 8 more to come, hence 80"); empty where it does not."""
+    number = _plain_number.fullmatch(value)
+    *_, last = None, *_other_end.finditer(behind)
+    tail = behind[last.end() :] if last and number else ""
+    is_same = number and number[1].rstrip(",./") in re.findall(r"\d[\d,./]*\b", tail)
+    return tail if _gives_value(tail) and not is_same else ""
 
 
 def _set_off(statement: str, masked: Text) -> list[str]:

@@ -37,6 +37,9 @@ _PICTURES = rules(
     (rf"(?<=[{_CJK}])(?=[\w$(\\*`−\-])(?![{_CJK}])|(?<=[\w$)\\*`}}])(?<![{_CJK}])(?=[{_CJK}])", " "),
 )  # fmt: skip
 _LAYOUT = rules(
+    (r"(?i)(?<=[\w)}$*]),\s+(?:at (?:the (?:very )?|a )?(?:most|least|minimum|maximum)|respectively"
+     r"|no(?:thing| more| less)(?:,? (?:and )?(?:no )?(?:more|less))?|neither more nor less|give or take nothing"
+     r"|(?:from )?(?:start|beginning) to (?:finish|end))(?=[.!*\s]*$|[.!]\s)", ""),
     (r"(?m)^(?:>[ \t]?)+(?=[^>\s])", ""),
     (r"(?m)^(#{1,6})[ \t]*([^#\n]+?)[ \t]*#+[ \t]*$", r"\1 \2"),
     (r"(?i)<sup>(\w{1,9})</sup>\s*(?:⁄|/|&frasl;)\s*<sub>(\w{1,9})</sub>", r"\1/\2"),

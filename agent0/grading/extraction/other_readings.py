@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import takewhile
 
+from agent0.grading.comparison.words.calendar import DAYS, MONTHS
 from agent0.grading.extraction import CONCLUDED, STATED, Extract
 from agent0.grading.extraction.choices import LETTER, choice_of
 from agent0.grading.extraction.conclusions import concluded, said_of_subject, stated, statements_of
@@ -65,14 +66,7 @@ _in_brackets = re.compile(r"(.+?)\s*\((?:(?:or|i\.\s?e\.|that is),?\s+)?([-−\d
 _decimal = re.compile(r"(?:about |approximately |≈ ?)?(-?\d{1,9}(?:\.\d{1,9})?)(?:/(\d{1,9}))?")
 _degrees, _pi = re.compile(r"\\circ|°|degree"), re.compile(r"\\pi(?![A-Za-z])|π")
 _radians = re.compile(r"\s*(?:\\(?:text|mathrm)\s*\{\s*)?(?:radians?|rad)\.?\s*\}?\s*$")
-_CLASSES = [
-    set(names.split())
-    for names in (
-        "monday tuesday wednesday thursday friday saturday sunday",
-        "january february march april may june july august september october november december",
-        "north south east west northeast northwest southeast southwest",
-    )
-]
+_COMPASS = ("north", "south", "east", "west", "northeast", "northwest", "southeast", "southwest")
 _beside = re.compile(r"(?i)\b(?:before|after|until|since|from|than)\b")
 _subject = re.compile(
     r"(?:(?:So|Thus|Hence|Therefore),? )?([A-Z][a-z]+) (?:is|was|has|had|won|wins|finished|finishes|came|comes|arrived"
@@ -180,7 +174,9 @@ def _of_class(gold: str, statement: str) -> Iterator[str]:
     if not re.fullmatch("[a-z][a-z' -]*", term) or HEDGE.search(statement.replace(" first", "")):
         return
     yield statement.strip(" .!*_")
-    named = set(re.findall(r"[a-z]+", statement.lower())) & next((c for c in _CLASSES if term in c), set())
+    named = set(re.findall(r"[a-z]+", statement.lower())) & next(
+        (set(c) for c in (DAYS, MONTHS, _COMPASS) if term in c), set()
+    )
     if len(named) == 1 and not _beside.search(statement):
         yield named.pop()
     if subject := _subject.fullmatch(statement):

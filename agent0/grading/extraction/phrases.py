@@ -6,6 +6,8 @@ import re
 
 from agent0.grading.math.units import NUMERALS as WHOLE_NUMBERS
 
+ALTERS = r"(?:wrong|incorrect|minus|plus|times|less|doubled|halved|reduced|increased)\b"
+"""What a bracket begins with that makes another value of the one before it."""
 CLAUSE = re.compile(
     r",?\s+(?:which(?<!to which)(?<!from which)|because|since|where(?:as)?|while|whose|whom|rather than|instead of"
     r"|(?:down|up) from|i\.e\.|with(?<!left with)(?<!up with)|for (?:all|some|any|every)|of (?:the|a) (?=\d+ ?%)"
@@ -13,7 +15,7 @@ CLAUSE = re.compile(
     r"|quite|exactly|yet)\b)|and not|in other words|after|namely|up to|it|this|they|s?he|we|or (?:about|roughly"
     r"|approximately|around)|given|taken|found|(?!doubl|tripl|halv|squar|cub|divid|multipl|reduc|increas|decreas|rais"
     r"|lower|add|subtract|hundr)[a-z]{3,}ed|[a-z]{3,}ing)\b|;\s(?![^()\[\]{}]*[)\]}])|\s[-–—]+\s+(?=[A-Za-z]{2})"
-    r"|\s+\((?!mod\b|base\b|or,?\s+[-−$\\]*\d|no,|(?:wrong|incorrect|minus|plus|times)\b|(?:i\.\s?e\."
+    r"|\s+\((?!mod\b|base\b|or,?\s+[-−$\\]*\d|no,|" + ALTERS + r"|(?:i\.\s?e\."
     r"|that is),?\s+[-−\d.,/$\\%\s]+\)"
     r"|[^()]{0,3}\)|[^()]*(?:sqrt|sin|cos|tan|log|pi|exp)\b)(?=[^()\[\]\\]*[A-Za-z]{2})",
     re.IGNORECASE,
@@ -98,8 +100,8 @@ def unquoted(text: str) -> str:
 
 
 def _unclosed(text: str) -> str:
-    """``text`` without one bracket at its end that nothing in it opens."""
-    left, right = {")": "(", "]": "[", "}": "{"}.get(text[-1:], ""), text[-1:]
+    """``text`` without one bracket or quotation mark at its end that nothing in it opens."""
+    left, right = {")": "(", "]": "[", "}": "{", "”": "“", "»": "«"}.get(text[-1:], ""), text[-1:]
     alone = left and text.count(left) + 1 == text.count(right) and not text.endswith("\\" + right)
     return text[:-1] if alone and not re.search(r"[\[(].*,", text) else text
 

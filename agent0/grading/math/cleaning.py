@@ -109,7 +109,6 @@ _SIMPLE = rules(
     (r"\^?\{?\\circ(?![A-Za-z])\}?|\\degree(?![A-Za-z])|\^\{?\\degree\}?", " degrees "),
     (r"\\?%", " percent "),
 )
-_GROUPED = re.compile(r"-?\d{1,3}(?: \d{3})+(?:\.\d+)?")
 
 
 @dataclass(frozen=True)
@@ -131,8 +130,6 @@ def clean(raw: str) -> Clean:
     text = " ".join(_without(rewrite(text, _SIMPLE), _FONT).split())
     text = text.rstrip(".,; ") if not text.endswith("\\.") else text
     text = text.removeprefix("=").lstrip()
-    if _GROUPED.fullmatch(text):
-        return Clean(text.replace(" ", ""))
     value, unit = cut_unit(text)
     return Clean(value, unit or ("dollar" if dollars else ""))
 

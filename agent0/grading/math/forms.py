@@ -11,7 +11,7 @@ from agent0.chat_format import COMMANDS
 from agent0.grading.literals import enclosed, is_literal
 from agent0.grading.math import algebra
 from agent0.grading.math.algebra import Quotient
-from agent0.grading.math.lexer import Letters, UnreadableError
+from agent0.grading.math.lexer import GREEK, Letters, UnreadableError
 from agent0.grading.math.parser import read
 
 MOST_ITEMS = 200
@@ -71,9 +71,8 @@ _FENCES = {("", ""): "", ("(", ")"): "", ("[", "]"): "", ("|", "|"): "|", (r"\|"
 _BARS = {"vmatrix": "|", "Vmatrix": "||"}
 _BASES = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
 _BASED = re.compile(rf"^\(?\s*([0-9A-Fa-f]+)\s*\)?\s*_\s*\{{?\s*(\d{{1,2}}|{'|'.join(_BASES)})\s*\}}?$")
-_GREEK = "theta|alpha|beta|gamma|delta|lambda|mu|phi|omega|sigma|rho"
 NAME = (
-    rf"(?:m\s*)?(?:\\angle\s*[A-Z]{{1,3}}|[A-Za-z]|[A-Z]{{2,3}}|\\(?:{_GREEK}))(?:_\{{?\w+\}}?)?'{{0,2}}(?:\([a-z]\))?"
+    rf"(?:m\s*)?(?:\\angle\s*[A-Z]{{1,3}}|[A-Za-z]|[A-Z]{{2,3}}|\\(?:{'|'.join(GREEK)}))(?:_\{{?\w+\}}?)?'{{0,2}}(?:\([a-z]\))?"
     r"|\(\s*[a-z](?:\s*,\s*[a-z])+\s*\)"
 )
 _VARIABLE = re.compile(NAME)

@@ -131,9 +131,8 @@ def _parted(value: str, tail: str) -> tuple[str, list[str]]:
     if not re.search(r"[\d)}\]|!]\s*$|\\pi\s*$|[\d)}][a-z]{1,3}\s*$|[-+*/] ?[a-z]\s*$", value):
         return value, []
     terms = re.sub(r"\s*/\s*", " per ", tail.lower()).replace(".", " ").split()
-    timed = {"h": "hour", "s": "second"}
     return value.rstrip(), [
-        timed.get(term, term) if n and terms[n - 1] == "per" else term for n, term in enumerate(terms)
+        _TIMES.get(term, term) if n and terms[n - 1] == "per" else term for n, term in enumerate(terms)
     ]
 
 

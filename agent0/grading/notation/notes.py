@@ -15,8 +15,6 @@ _struck = re.compile(
     r"~~[^~\n]+~~|<(s|del|strike)>.*?</\1>|\\(?:cancel|xcancel|bcancel|sout|st)\s*\{[^{}]*\}", re.DOTALL | re.IGNORECASE
 )
 _blank = re.compile(r"^\s*~(.*)~\s*$", re.DOTALL)
-_aligned = re.compile(r"\\begin\{(aligned|align\*?|gathered|split)\}((?:(?!\\\\).)*)\\end\{\1\}", re.DOTALL)
-"""One row of a display."""
 _per_cent = re.compile(r"\bper cent\b", re.IGNORECASE)
 _note = re.compile(
     r"(?P<value>.+?)(?:\\[ ,;:!]|\\quad|~|\s)*(?:\\(?:text(?:bf|rm|it)?|mathrm|mbox)\s*\{\s*)?"
@@ -45,8 +43,6 @@ def without_notes(gold: str, answer: str) -> Iterator[str]:
     """Yield ``answer`` without notes, as far as the gold has none of the kind."""
     kept = answer if _struck.search(gold) else _struck.sub(" ", answer)
     bare = _per_cent.sub("percent", _blank.sub(r"\1", kept)).strip()
-    if rows := _aligned.fullmatch(bare):
-        bare = rows[2].replace("&", " ").strip()
     if bare != answer.strip():
         yield bare
     if "(" in gold or "[" in gold:
@@ -61,16 +57,12 @@ def _without_note(match: re.Match[str]) -> Iterator[str]:
     value, note = match["value"].strip(" $"), match["note"].strip(" $")
     if _again.match(note) or _says_again(value, note):
         yield f"{value}{match['unit'] or ''}"
-    if match["unit"]:
-        return
-    if _repeats(value, note):
-        yield _figures(value)
-    elif _prose.fullmatch(note) and not _TELLING.search(note) and figures(note.lower()) == note.lower():
+    elif not match["unit"] and _prose.fullmatch(note) and not _TELLING.search(note) and figures(note) == note:
         yield value
 
 
 def _says_again(value: str, note: str) -> bool:
-    """Whether each side of ``note`` is ``value`` once more: as a percentage, rounded, or still to compute."""
+    """Whether each side of ``note`` is ``value`` once more: as a percentage, rounded, in words, or still to compute."""
     sides = [side for side in _sides.split(_same_as.sub("", note)) if side.strip(" $")]
     return bool(sides) and all(_is_same(value, side.strip(" $")) for side in sides)
 
@@ -100,16 +92,5 @@ def _close(value: Quotient, rounded: Fraction) -> bool:
 def _share(text: str) -> Quotient | None:
     """The value of ``text``, of a percentage the share that it is."""
     bare = _percent.sub("", text)
-    value = value_of(bare)
+    value = value_of(figures(bare))
     return value / number(100) if value and bare != text else value
-
-
-def _repeats(value: str, note: str) -> bool:
-    """Whether both are one number, one of them in words."""
-    left, right = _figures(value), _figures(note)
-    return left == right and bool(re.search(r"\d", left)) and (left != value or right != note)
-
-
-def _figures(text: str) -> str:
-    number = figures(text.lower()) if not re.search(r"\d", text) else text
-    return re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", number).strip(" .")

@@ -10,7 +10,6 @@ from agent0.grading.notation.names import value_of
 _fonts = re.compile(r"\\(?:text(?:bf|rm|it)?|math(?:rm|it)|mbox)\s*\{([^{}]*)\}")
 _set_of = re.compile(r"((?:[A-Za-z]\s*(?:=|\\in(?![A-Za-z]))\s*)?)\{(.*)\}\s*\.?", re.DOTALL)
 _is_set = re.compile(r"\\\{|\\emptyset(?![A-Za-z])")
-_empty = re.compile(r"\s*(?:\\text\s*\{)?\s*(?:the )?(?:empty|null) set\s*\}?\s*\.?\s*", re.IGNORECASE)
 _builder = re.compile(
     r"\\?\{\s*([a-z])\s*(?:\\in\s*\\mathbb\{R\}\s*)?(?::|\\mid|\\vert|\||\\text\{ such that \})\s*([^{}]*)\\?\}"
 )
@@ -122,8 +121,6 @@ def _interval(ray: re.Match[str]) -> str:
 def _numbers(text: str, excluded: bool) -> str:
     """The set that ``text`` names: real numbers, all but some, those of a condition; also those that ``x`` is not,
     where ``excluded``."""
-    if _empty.fullmatch(text):
-        return r"\emptyset"
     if not _named.search(text):
         return text
     bare = _fonts.sub(r"\1", text).strip().rstrip(".").strip("$ ")

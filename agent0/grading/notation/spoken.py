@@ -6,17 +6,14 @@ computed. ``plus`` and ``over`` in one text say two things, so that is not read.
 
 import re
 
+from agent0.grading.math.lexer import GREEK
 from agent0.grading.math.units import NUMERALS
 from agent0.grading.notation.numerals import figures
 from agent0.grading.rules import rewrite, rules
 
 LONGEST = 160
-_GREEK = [
-    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda", "mu", "nu", "xi", "pi",
-    "rho", "sigma", "tau", "phi", "chi", "psi", "omega"
-]  # fmt: skip
 _PHRASES: tuple[tuple[str, str], ...] = (
-    (r"(?:the )?(?:cube|cubic|third) root of", " cuberoot "),
+    (r"(?:the )?(?:cube|cubic|third) root of|cuberoot|cbrt", " cuberoot "),
     (r"(?:the )?fourth root of", " fourthroot "),
     (r"(?:the )?(?:positive |principal )?square root of|(?:the )?sqrt of|root", " root "),
     (r"(?:raised )?to the power(?: of)?|to the", " ^ "),
@@ -33,10 +30,8 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     (r"squared", " ^2 "),
     (r"cubed", " ^3 "),
     (r"factorial", " ! "),
-    (r"choose", " choose "),
     (r"(?:positive )?infinity", r" \infty "),
     (r"(?:natural log|ln) of", r" \ln "),
-    (r"cuberoot|cbrt", " cuberoot "),
 )
 _phrases = rules(
     *((rf"(?<![A-Za-z\\])(?:{pattern})(?![A-Za-z])", sign.replace("\\", r"\\")) for pattern, sign in _PHRASES),
@@ -51,11 +46,10 @@ _numeral = re.compile(
 )
 _ARGUMENT = r"\s*\(?\s*(\d+(?:\.\d+)?|[a-z]|\\[a-z]+)(?![\w(])\s*\)?"
 _LATEX = rules(
-    (rf"(?<![A-Za-z\\])({'|'.join(_GREEK)})(?![A-Za-z])", r" \\\1 "),
+    (rf"(?<![A-Za-z\\])({'|'.join(GREEK)}|pi|zeta|eta|kappa|nu|xi|tau|chi|psi)(?![A-Za-z])", r" \\\1 "),
     (rf"cuberoot{_ARGUMENT}", r"\\sqrt[3]{\1}"),
     (rf"fourthroot{_ARGUMENT}", r"\\sqrt[4]{\1}"),
     (rf"root{_ARGUMENT}", r"\\sqrt{\1}"),
-    (r"(\w+) +choose +(\w+)", r"\\binom{\1}{\2}"),
     (r"\^\s*\(?\s*(-?\s*\w+|\\[a-z]+)\s*\)?(?!\w)", lambda f: f"^{{{f[1].strip()}}}"),
 )
 _signs = re.compile(r"\\[A-Za-z]+|[\d\s+*/^!=().,{}\[\]|-]|(?<![A-Za-z])[A-Za-z](?![A-Za-z])")

@@ -21,7 +21,8 @@ LONGEST, LONGEST_SPELLED = 400, 2_000
 """Characters of an answer that is rewritten; a longer one is compared as it is."""
 _number = re.compile(r"[-+]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)")
 _words = re.compile(r"(?=.*[A-Za-z]{4})[A-Za-z][A-Za-z' -]*")
-_in_text = re.compile(r"\\(?:text(?:bf|rm|it)?|mbox|mathrm)\s*\{[A-Za-z' -]+\}\.?")
+IN_TEXT = re.compile(r"\\(?:text(?:bf|rm|it)?|mbox|mathrm)\s*\{[A-Za-z' -]+\}\.?")
+"""Words, which are compared as such."""
 _gap = re.compile(r"\s{2,}")
 Answers = tuple[str, str]
 """The expected answer and the one that is judged."""
@@ -39,11 +40,11 @@ def in_one_notation(gold: str, answer: str) -> Answers:
         gold, answer = (without_gaps(unmarked(text)) for text in (gold, answer))
         gold, answer = one_figure(*in_one_base(respelled(gold, gold), respelled(answer, gold)))
         answer = without_words(answer, gold)
-        if _in_text.fullmatch(gold):
+        if IN_TEXT.fullmatch(gold):
             return in_figures(gold, answer)
     gold, answer = in_ratios(gold, last_side(gold, answer))
     gold, answer = in_vectors(gold, one_side(answer, gold))
-    if not _in_text.fullmatch(gold):
+    if not IN_TEXT.fullmatch(gold):
         gold, answer = timed(gold, answer)
     if not _words.fullmatch(gold):
         gold, answer = applied(gold, bare_residue(gold, answer))

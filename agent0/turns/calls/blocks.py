@@ -15,7 +15,9 @@ from agent0.turns.programs import is_python
 ALIASES = {"python": ("py", "python3", "ipython"), "shell": ("bash", "sh", "console")}
 """Languages that name a tool beside its own name."""
 _opening = re.compile(
-    r"^(?P<indent>[ \t]{0,8})(?P<sign>`{3,}|~{3,})[ \t]{0,8}(?P<language>[\w.+-]{0,20})[^\n`]*\n", re.MULTILINE
+    r"^(?P<indent>[ \t]{0,8})(?:(?P<sign>`{3,}|~{3,})[ \t]{0,8}(?P<language>[\w.+-]{0,20})[^\n`]*\n"
+    r"|<code>(?:[ \t]*\n)?)",
+    re.MULTILINE,
 )
 _printing = re.compile(r"\bprint\s*\(")
 MOST_TRIED, MOST_CLOSINGS = 16, 8
@@ -45,11 +47,11 @@ def first_block(text: str, tools: Mapping[str, str]) -> FencedBlock | None:
 def tool_blocks(text: str, tools: Mapping[str, str]) -> Iterator[FencedBlock]:
     """Find the blocks of ``text`` in the name of one of ``tools``.
 
-    A block without a language is of the tool of ``python`` where it is a program that prints.
+    A block without a language, or in a tag of code, is of the tool of ``python`` where it is a program that prints.
     """
     position = tried = 0
     while opening := _opening.search(text, position):
-        language = opening["language"].lower()
+        language = (opening["language"] or "").lower()
         tool = tools.get(language, "")
         is_program = tried < MOST_TRIED and (not language or tool == "python")
         tried += is_program
@@ -73,7 +75,8 @@ def _closing_of(text: str, opening: re.Match[str], *, is_program: bool) -> re.Ma
     """What closes a block: the first fence, or of a program the first with which it is one, since its strings may hold
     fences; None where nothing does."""
     start = opening.end()
-    pattern = rf"^[ \t]{{0,8}}{opening['sign'][0]}{{{len(opening['sign'])},}}(?=[ \t]*$)"
+    sign = opening["sign"]
+    pattern = rf"^[ \t]{{0,8}}{sign[0]}{{{len(sign)},}}(?=[ \t]*$)" if sign else r"\n?[ \t]{0,8}</code>(?=[ \t]*$)"
     closings = list(islice(re.compile(pattern, re.MULTILINE).finditer(text, start), MOST_CLOSINGS))
     if not is_program or not closings:
         return closings[0] if closings else None

@@ -29,8 +29,9 @@ _named = re.compile(
     rf"(?:function\s{{0,9}}<\uff5ctool\u2581sep\uff5c>\s{{0,9}})?{_name}\s{{0,9}}"
     r"(?:<[^<>\n]{1,40}>|\[CALL_ID\]\w{1,40}\[ARGS\]|\[ARGS\]|\n|:|(?=\{))\s{0,9}(?:```(?:json)?\s{0,9}\n\s{0,9})?(?=\{)"
 )
-_keyed = re.compile(rf"{_name}\s*(?=<arg_key>)")
-_key_end = re.compile(r"</arg_value>(?=\s*(?:<arg_key>|</|\Z))|\Z")
+_arg = "(?:[a-z]{1,20}_)?arg"
+_keyed = re.compile(rf"{_name}\s*(?=<{_arg}_key>)")
+_key_end = re.compile(rf"</{_arg}_value>(?=\s*(?:<{_arg}_key>|</|\Z))|\Z")
 SPACE = "(?:[|\uff5c]?[A-Za-z]{1,20}[:|\uff5c])?"
 """A name space before a tag: ``minimax:``, DeepSeek's ``\uff5cDSML\uff5c``."""
 _call_tag, _tag = f"{SPACE}(?:function(?:_call)?|invoke|tool|action)", f"{SPACE}(?:parameter|param|argument)"
@@ -38,7 +39,7 @@ _is = r"(?:=|\s+name\s*=\s*)[\"']?"
 _function = re.compile(rf"\s*<{_call_tag}{_is}{_name}[\"']?\s*>")
 _parameter = re.compile(
     rf"\s*(?:<{_tag}{_is}(?P<argument>[\w.-]{{1,64}})[\"']?(?P<aside>\s[^<>]{{0,80}})?>"
-    r"|<arg_key>\s{0,9}(?P<key>[^<\s]{1,64})\s{0,9}</arg_key>\s{0,9}<arg_value>)"
+    rf"|<{_arg}_key>\s{{0,9}}(?P<key>[^<\s]{{1,64}})\s{{0,9}}</{_arg}_key>\s{{0,9}}<{_arg}_value>)"
 )
 _is_text = re.compile(r"\bstring\s?=\s?[\"']?true")
 _parameter_end = re.compile(rf"</{_tag}>(?=\s*(?:<{_tag}\b|</{_call_tag}\b|\Z))")
@@ -117,7 +118,7 @@ def named_calls(text: str, position: int, toolbox: Toolbox) -> Body | None:
 
 def parameter_calls(text: str, position: int, toolbox: Toolbox) -> Body | None:
     """The tool's name and a tag for each argument: in a tag of its own Qwen3-Coder, Nemotron 3, MiniMax, Claude; alone,
-    before tags of keys and values, GLM 4.5."""
+    before tags of keys and values, GLM 4.5 and LongCat."""
     head = _function.match(text, position) or _keyed.match(text, position)
     if not head:
         return None

@@ -4,10 +4,10 @@ import re
 
 from agent0.grading.math.units import NUMERALS
 
-_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
            "december")  # fmt: skip
-_NUMBER = {name: n for n, month in enumerate(_MONTHS, 1) for name in (month, month[:3])} | {"sept": 9}
+_NUMBER = {name: n for n, month in enumerate(MONTHS, 1) for name in (month, month[:3])} | {"sept": 9}
 _LONGEST = 60
 _markup = re.compile(r"\\(?:text(?:bf|rm)?|mathrm|mbox)\s*(?=\{)|\\[!,;: ]|[${}*]")
 _calendar_name = re.compile(
@@ -108,7 +108,7 @@ def _name_of(text: str) -> str | None:
     """The day of the week or month that ``text`` is."""
     match = _calendar_name.fullmatch(_plain(text))
     short = (match[1] or match[2])[:3] if match else "?"
-    return next((name for name in (*_DAYS, *_MONTHS) if name.startswith(short)), None)
+    return next((name for name in (*DAYS, *MONTHS) if name.startswith(short)), None)
 
 
 def _spelling(text: str) -> str:
