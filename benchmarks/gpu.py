@@ -18,18 +18,167 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu_trl import measure_trl
-from benchmarks.gpu_work import GROUP, Cost, Meter, Work, question
 from benchmarks.measured_page import write
 
+GROUP = 8
 LARGE = {"hidden_size": 896, "intermediate_size": 4864, "num_hidden_layers": 24, "num_attention_heads": 14}
 SMALL = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
+
+
+@dataclass(frozen=True)
+class Work:
+    """What both sides do."""
+
+    folder: str
+    device: str
+    quantization: str
+    rows: int
+    tokens: int
+    rank: int = 16
+    turns: int = 2
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of the last turn: seconds and GiB for each part; ``tokens`` of completions."""
+
+    tokens: int
+    rollout_s: float
+    rollout_gib: float
+    train_s: float
+    train_gib: float
+
+
+def question(number: int) -> str:
+    """A prompt of about a hundred tokens, another for each group."""
+    return f"Task {number}. " + "Add the numbers, then say what you did. " * 2
+
+
+class Meter:
+    """Seconds and peak memory of a part."""
+
+    def __init__(self, device: str) -> None:
+        import torch
+
+        self._cuda, self._start = torch.cuda if device != "cpu" else None, 0.0
+
+    def begin(self) -> None:
+        """From here on."""
+        if self._cuda:
+            self._cuda.synchronize()
+            self._cuda.reset_peak_memory_stats()
+        self._start = time.perf_counter()
+
+    def end(self) -> tuple[float, float]:
+        """(seconds, GiB that tensors held at most) since then."""
+        if self._cuda:
+            self._cuda.synchronize()
+        seconds = time.perf_counter() - self._start
+        return seconds, self._cuda.max_memory_allocated() / 2**30 if self._cuda else 0.0
+
+    def time(self, work: Callable[[], Any]) -> tuple[Any, float, float]:
+        """(what it gave, seconds, GiB)."""
+        self.begin()
+        found = work()
+        return found, *self.end()
+
+    def clear(self) -> None:
+        """Give back what nobody holds."""
+        if self._cuda:
+            self._cuda.empty_cache()
+
+
+def measure_trl(work: Work) -> Cost:
+    """Rollouts are what happens until completions are scored, the training step is the rest of the step."""
+    from datasets import Dataset
+    from peft import LoraConfig
+    from transformers import PreTrainedTokenizerFast
+
+    from agent0.infra.engine.adapter import lora_settings
+
+    asked = [{"prompt": [{"role": "user", "content": question(number)}]} for number in range(work.rows // GROUP)]
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = _timed()(
+            model=work.folder,
+            reward_funcs=_reward,
+            args=_arguments(work, folder, GROUP),
+            train_dataset=Dataset.from_list(asked * work.turns),
+            processing_class=PreTrainedTokenizerFast.from_pretrained(work.folder, padding_side="left"),
+            peft_config=LoraConfig(task_type="CAUSAL_LM", **lora_settings(work.rank, 2 * work.rank)),
+            quantization_config=_quantized(work),
+        )
+        trainer.add_callback(_clock(trainer))
+        trainer.train()
+    found: Cost = trainer.cost
+    return found
+
+
+def _arguments(work: Work, folder: str, group: int) -> Any:
+    from trl import GRPOConfig
+
+    gpu = work.device != "cpu"
+    return GRPOConfig(
+        output_dir=folder, per_device_train_batch_size=work.rows, num_generations=group, max_steps=work.turns,
+        max_completion_length=work.tokens, temperature=1.0, beta=0.0, learning_rate=1e-5, bf16=gpu, use_cpu=not gpu,
+        gradient_checkpointing=True, report_to="none", save_strategy="no", logging_strategy="no", disable_tqdm=True,
+        model_init_kwargs={"dtype": "bfloat16" if gpu else "float32"}, optim="adamw_torch",
+    )  # fmt: skip
+
+
+def _quantized(work: Work) -> Any:
+    if not work.quantization:
+        return None
+    import torch
+    from transformers import BitsAndBytesConfig
+
+    return BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_use_double_quant=True,
+        bnb_4bit_compute_dtype=torch.bfloat16,
+    )
+
+
+def _reward(completions: list[Any], **_: Any) -> list[float]:
+    """Anything that differs inside a group."""
+    return [float(place % 2) for place in range(len(completions))]
+
+
+def _timed() -> Any:
+    """GRPOTrainer that times its own rollouts."""
+    from trl import GRPOTrainer
+
+    class Timed(GRPOTrainer):  # type: ignore[misc]
+        cost = Cost(0, 0.0, 0.0, 0.0, 0.0)
+
+        def _generate_and_score_completions(self, inputs: Any) -> Any:
+            self.meter = Meter("cpu" if self.args.use_cpu else "cuda")
+            made = super()._generate_and_score_completions
+            found, self.rollout_s, self.rollout_gib = self.meter.time(lambda: made(inputs))
+            self.tokens = int(found["completion_mask"].sum())
+            self.meter.begin()
+            return found
+
+    return Timed
+
+
+def _clock(trainer: Any) -> Any:
+    """Ends each step's training part."""
+    from transformers import TrainerCallback
+
+    class Clock(TrainerCallback):  # type: ignore[misc]
+        def on_step_end(self, *_: Any, **__: Any) -> None:
+            seconds, gib = trainer.meter.end()
+            trainer.cost = Cost(trainer.tokens, trainer.rollout_s, trainer.rollout_gib, seconds, gib)
+
+    return Clock()
 
 
 def build(folder: Path, sizes: dict[str, int], vocabulary: int) -> None:

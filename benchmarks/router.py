@@ -36,6 +36,7 @@ from benchmarks.cost_accuracy import (
     CLOUD,
     HOME,
     ROUNDS,
+    Curve,
     Estimate,
     Seed,
     Standing,
@@ -45,8 +46,8 @@ from benchmarks.cost_accuracy import (
     is_right,
     oracle,
     outcomes,
+    picture,
 )
-from benchmarks.cost_accuracy_picture import Curve, picture
 from benchmarks.measured_page import RESULTS, write
 
 RIGHT, READ, WRITTEN = 0.95, 2_500, 10_000

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from agent0.evaluation.gains.measurement import draw_probe, measure_subset
+from agent0.evaluation.gains import draw_probe, measure_subset
 from agent0.evaluation.item_rollout import RolloutPorts
 from agent0.events.base import Event
 from agent0.events.tasks import GainRequested, ProbeSelected, SubsetMeasured

@@ -5,8 +5,10 @@ import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from tests.loopback import listening
 
 Part = dict[str, Any]
 ERRORS: Mapping[str, tuple[int, str]] = {
@@ -139,23 +141,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
         self.wfile.flush()
 
-    def log_message(self, format: str, *args: object) -> None:
-        """Tests read ``asked`` instead."""
-
 
 @contextmanager
 def serving(**options: Any) -> Iterator[AnthropicStandIn]:
     """A server on a free loopback port."""
     there = AnthropicStandIn(**options)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"there": there}))
-    server.daemon_threads = True
-    there.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield there
-    finally:
-        there.hung.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with listening(_Handler, there=there) as server:
+        there.url = server.url
+        try:
+            yield there
+        finally:
+            there.hung.set()

@@ -7,11 +7,12 @@ Anthropic's batches name a place of their results that is not this server.
 """
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.loopback import listening
 
 Part = dict[str, Any]
 WHEN = "2026-11-20T12:00:00Z"
@@ -165,9 +166,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def log_message(self, *_: object) -> None:
-        """Silent."""
-
 
 class _Server(ThreadingHTTPServer):
     def handle_error(self, *_: Any) -> None:
@@ -178,13 +176,6 @@ class _Server(ThreadingHTTPServer):
 def serving() -> Iterator[BatchStandIn]:
     """A server on a free port of the loopback."""
     there = BatchStandIn()
-    server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"there": there}))
-    there.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with listening(_Handler, _Server, there=there) as server:
+        there.url = server.url
         yield there
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -22,6 +22,7 @@ from agent0.events.values import Turn
 from agent0.infra.engine.chat_template import Chat, chat_of
 from agent0.infra.models.transformers import BASE
 from agent0.settings import StudentConfig
+from tests.loopback import listening
 
 CALL = format_call("python", {"code": "print(12+30)"})
 TEXTS = ("\\boxed{42}", CALL, "It is 12+30.", CALL, "\\boxed{7}")
@@ -322,23 +323,14 @@ class _Handler(BaseHTTPRequestHandler):
             pass
         self.close_connection = self.close_connection or bool(missing)
 
-    def log_message(self, format: str, *args: object) -> None:
-        """Tests read ``asked`` instead."""
-
 
 @contextmanager
 def serving(**options: Any) -> Iterator[OpenAIStandIn]:
     """A server on a free loopback port."""
     there = OpenAIStandIn(**options)
-    server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"server_of": there}))
-    server.daemon_threads = True
-    there.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield there
-    finally:
-        there.hung.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with listening(_Handler, _Server, server_of=there) as server:
+        there.url = server.url
+        try:
+            yield there
+        finally:
+            there.hung.set()

@@ -3,10 +3,6 @@ that mends it, and neither a key nor a prompt is in what is said or kept."""
 
 import json
 import re
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +15,7 @@ from agent0.errors import RequirementsError
 from agent0.infra.models.transformers import BASE, PACKAGED
 from agent0.infra.weights.readable import check_readable
 from agent0.settings import Settings
+from tests.loopback import pages
 from tests.memory import MemoryArtifacts
 from tests.ollama_wire import serving as ollama
 from tests.openai_server import serving as openai
@@ -49,18 +46,6 @@ def refused(home: Path, *pairs: str) -> Said:
     assert KEY not in said.err and KEY.encode() not in kept
     assert "Put your final answer" not in said.err and "You are" not in said.err
     return said
-
-
-@contextmanager
-def pages() -> Iterator[str]:
-    """A server of another kind: of files."""
-    handler = type("Handler", (SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
 
 
 def by_ollama(url: str, name: str) -> tuple[str, ...]:

@@ -8,9 +8,17 @@ import pytest
 
 from agent0.errors import Agent0Error, ConfigError
 from agent0.evaluation import benchmark_scores
-from agent0.evaluation.benchmark_scores import by_item, compared, cost, grouped, modes_compared, results, tally
+from agent0.evaluation.benchmark_scores import (
+    by_item,
+    chosen_by,
+    compared,
+    cost,
+    grouped,
+    modes_compared,
+    results,
+    tally,
+)
 from agent0.evaluation.benchmarks import Benchmark, Item, benchmarks, chosen, drawn, make_items, plus, read_items
-from agent0.evaluation.benchmarks.likelihoods import chosen_by
 from agent0.evaluation.suite import BenchmarkSuite, made_suites, same_rows
 from agent0.events.base import sha256
 from agent0.events.benchmarks import BenchmarkStarted, ItemScored

@@ -9,8 +9,18 @@ import pytest
 from agent0.report.charts.plots import as_file
 from agent0.routing.strategies import Answer, Option, Rules, strategies
 from agent0.routing.walk import RecordedQuestion
-from benchmarks.cost_accuracy import CLOUD, HOME, Seed, Workload, alone, best_at_each_cost, oracle, outcomes
-from benchmarks.cost_accuracy_picture import Curve, picture
+from benchmarks.cost_accuracy import (
+    CLOUD,
+    HOME,
+    Curve,
+    Seed,
+    Workload,
+    alone,
+    best_at_each_cost,
+    oracle,
+    outcomes,
+    picture,
+)
 from benchmarks.router import PLANS, best_threshold, stands
 
 

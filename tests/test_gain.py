@@ -12,7 +12,7 @@ import pytest
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import load
 from agent0.errors import ConfigError
-from agent0.evaluation.gains.probe import candidates, tasks_of
+from agent0.evaluation.gains import candidates, tasks_of
 from agent0.events.alarms import ReactionDropped
 from agent0.events.base import Recorded, record
 from agent0.events.checkpoints import CheckpointTrained, TrainingRequested

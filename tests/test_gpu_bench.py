@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import gpu, measured_page
-from benchmarks.gpu_work import Cost
+from benchmarks.gpu import Cost
 
 
 def test_numbers_go_between_the_marks_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,6 @@
 event, whatever starts a run."""
 
 import asyncio
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +17,7 @@ from agent0.errors import RequirementsError
 from agent0.experiments.ablation_study import AblationStudy, Variant
 from agent0.settings import Settings
 from tests import ollama_wire, openai_server
+from tests.loopback import pages
 from tests.memory import MemoryArtifacts
 from tests.terminal import agent0 as call
 
@@ -48,18 +45,6 @@ def lacks(home: Path, **student: str) -> str:
         except RequirementsError as error:
             return str(error)
     return ""
-
-
-@contextmanager
-def pages() -> Iterator[str]:
-    """A server of files."""
-    handler = type("Handler", (SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
 
 
 def test_a_server_of_models_lacks_the_model_the_key_or_a_template(tmp_path: Path) -> None:

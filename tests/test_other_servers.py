@@ -1,8 +1,7 @@
 """What answers with pages at a model's address is a server of another kind: it is away, and no try has failed."""
 
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from agent0.infra.models.openai.provider import OpenAIServer
 from agent0.ports.models import Model
 from agent0.settings import ActorConfig
 from tests.conformance_model import ask
+from tests.loopback import listening
 from tests.openai_server import actor
 
 PAGE = b"<!doctype html><title>Router</title>"
@@ -34,19 +34,12 @@ class Pages(BaseHTTPRequestHandler):
 
     do_GET = do_POST = answer  # noqa: N815 (as the library names them)
 
-    def log_message(self, *_: object) -> None:
-        """Write nothing."""
-
 
 @pytest.fixture(params=[200, 404])
 def pages(request: pytest.FixtureRequest) -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
-        server.status = request.param  # type: ignore[attr-defined]
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with listening(Pages) as server:
+        server.status = request.param
+        yield server.url
 
 
 def anthropic(url: str) -> Model:
@@ -93,26 +86,17 @@ class Redirects(BaseHTTPRequestHandler):
 
     do_GET = do_POST = answer  # noqa: N815 (as the library names them)
 
-    def log_message(self, *_: object) -> None:
-        """Write nothing."""
-
 
 @pytest.mark.parametrize("status", [301, 307, 308])
 @pytest.mark.parametrize("make", [lambda url: OpenAIServer(actor(url)), anthropic, ollama])
 async def test_no_redirection_is_followed(make: Any, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a key nor a prompt goes where a server sends them."""
     monkeypatch.setenv("A_KEY", "k")
-    servers: list[Any] = [ThreadingHTTPServer(("127.0.0.1", 0), Redirects) for _ in range(2)]
-    threads = [threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}) for server in servers]
-    for one, following, thread in zip(servers, (servers[1], None), threads, strict=True):
-        one.elsewhere, one.status, one.came = following, status, 0
-        thread.start()
-    model: Model = make(f"http://127.0.0.1:{servers[0].server_port}")
-    with pytest.raises(DependencyError):
-        await model.generate(ask())
-    assert servers[0].came and not servers[1].came
-    await model.close()
-    for one, thread in zip(servers, threads, strict=True):
-        one.shutdown()
-        one.server_close()
-        thread.join()
+    with listening(Redirects) as second, listening(Redirects) as first:
+        for server, following in ((first, second), (second, None)):
+            server.elsewhere, server.status, server.came = following, status, 0
+        model: Model = make(first.url)
+        with pytest.raises(DependencyError):
+            await model.generate(ask())
+        assert first.came and not second.came
+        await model.close()

@@ -19,7 +19,7 @@ from agent0.infra.log.event_log import Log
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.routing.confidence import features, probability
 from agent0.routing.strategies import Answer, Option, Question, Rules, strategies
-from agent0.routing.vote import weigh
+from agent0.routing.strategies.builtin import weigh
 from agent0.routing.walk import RecordedQuestion, walk, walk_all
 from agent0.settings import CalibratorConfig, RoutingConfig
 from agent0.stats.calibrators import log_odds, sigmoid

@@ -4,11 +4,10 @@ import base64
 import io
 import json
 import logging
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from agent0.events.base import Recorded, record
 from agent0.infra.telemetry.json_logs import about, json_logs
 from agent0.settings import Settings, TelemetrySettings
 from tests.api.served import stored
+from tests.loopback import listening
 from tests.story import renumbered, whole_run
 
 STORY = whole_run(iterations=1, tasks=2, attempts=2)
@@ -56,17 +56,9 @@ def receiver() -> Iterator[Receiver]:
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-        def log_message(self, *_: Any) -> None:
-            """Say nothing."""
-
-    server = HTTPServer(("127.0.0.1", 0), Answer)
-    held.address = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, name="receiver")
-    thread.start()
-    yield held
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with listening(Answer) as server:
+        held.address = server.url
+        yield held
 
 
 def follower(home: Path, calm_s: float = 0, **telemetry: str) -> Follower:

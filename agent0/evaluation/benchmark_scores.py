@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from agent0.events.benchmarks import BenchmarkScored, BenchmarkStarted, ItemScored, Mode
+from agent0.ports.models import Likely
 from agent0.stats.intervals import quantile, wilson
 from agent0.stats.paired_tests import FELL, IMPROVED, UNSHOWN, Difference, agreeing, compare, holm, pass_at_k
 
@@ -172,3 +173,14 @@ def _compared(pairs: Sequence[tuple[Key, dict[str, float], dict[str, float]]]) -
         Compared(*key, fmean(left[i] for i in shared), fmean(right[i] for i in shared), agreeing(difference, p), p)
         for (key, difference, left, right, shared), p in zip(comparisons, adjusted, strict=True)
     ]
+
+
+def chosen_by(likely: Sequence[Likely], gold: int) -> dict[str, float]:
+    """Score likelihoods of choices: ``acc`` is 1 where the gold choice has the highest log-probability, ``acc_norm``
+    where the highest divided by its number of characters.
+
+    Ties go to the first, as in numpy's argmax.
+    """
+    plain = [choice.logprob for choice in likely]
+    normed = [choice.logprob / max(choice.characters, 1) for choice in likely]
+    return {"acc": float(plain.index(max(plain)) == gold), "acc_norm": float(normed.index(max(normed)) == gold)}

@@ -3,7 +3,7 @@
 import pytest
 
 from agent0.errors import OperationError
-from agent0.evaluation.benchmarks.likelihoods import chosen_by
+from agent0.evaluation.benchmark_scores import chosen_by
 from agent0.infra.engine.inference import Engine
 from agent0.infra.engine.requests import TurnRequest
 from agent0.ports.models import Likely, Sampling

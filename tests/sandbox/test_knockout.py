@@ -5,7 +5,7 @@ import json
 import pytest
 
 from benchmarks import knockout
-from benchmarks.layers import LAYERS
+from benchmarks.knockout import LAYERS
 from tests.sandbox.attacks import ATTACKS
 
 MISSED = {

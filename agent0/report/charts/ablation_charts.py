@@ -6,7 +6,6 @@ from typing import Any
 from markupsafe import Markup
 
 from agent0.experiments.ablation_results import MEASURES
-from agent0.report.charts.ladder_charts import levels_chart
 from agent0.report.charts.plots import Score, as_file, intervals, lines
 from agent0.report.columns import shown_iteration
 from agent0.report.markdown.ablation import ARMS, CURVE
@@ -59,3 +58,14 @@ def chart_files(results: Row) -> dict[str, str]:
     for lead in results["measures"][:1]:
         drawn[ARMS] = as_file(means(results, lead))
     return {name: text for name, text in drawn.items() if text}
+
+
+def levels_chart(results: Mapping[str, Any]) -> Markup:
+    """Draw the accuracy of each variant's last students by level, means over seeds on fresh tasks; empty without."""
+    rows = results.get("ladder_levels", ())
+    levels = sorted({level for row in rows for level in row["levels"]}, key=int)
+    return lines(
+        {row["arm"]: [row["levels"].get(level) for level in levels] for row in rows},
+        levels,
+        "accuracy on fresh tasks by level, means over seeds",
+    )

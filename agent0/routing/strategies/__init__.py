@@ -1,4 +1,4 @@
-"""Strategies: which model is asked next, and whose answer is given. One file each; a file here registers its own.
+"""Strategies: which model is asked next, and whose answer is given. The files here register them.
 
 A strategy is a pure function that is called again after every answer, so the same function routes live calls, shows
 what it would do, and replays recorded answers.

@@ -3,6 +3,9 @@
 A family's frontier is its highest level whose last iteration solved at least ``THRESHOLD``; levels up to
 ``curriculum.mastered`` count as solved until they are asked for. Tasks are spread evenly from the level below the
 frontier to ``curriculum.ahead`` levels above it, so that a student that falls back is asked for lower levels again.
+
+A control follows no student: the level rises from the lowest of ``curriculum.levels`` to the highest, at an even pace
+over the iterations of a run, whatever is solved.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -67,3 +70,14 @@ def rates_of(state: RunState) -> list[tuple[str, list[float]]]:
         if task.paid and task.solve_rate is not None:
             rates.setdefault(arm_key(task.domain, task.family, task.level), []).append(task.solve_rate)
     return [*rates.items()]
+
+
+def rising_level(rungs: Sequence[Slot], iteration: int, iterations: int) -> int:
+    """The level of one family's ``rungs`` around which tasks are asked for in ``iteration``, from 0."""
+    lowest, highest = (end(rung[2] for rung in rungs) for end in (min, max))
+    return round(lowest + (highest - lowest) * iteration / max(1, iterations - 1))
+
+
+def spread_rising(state: RunState, domains: Mapping[str, Sequence[Slot]]) -> list[Slot]:
+    """Choose ``config.tasks`` slots, as ``spread`` does around the frontier."""
+    return spread(state, domains, lambda rungs: rising_level(rungs, state.iteration, state.config.iterations))

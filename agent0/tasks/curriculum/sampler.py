@@ -1,13 +1,13 @@
 """Which tasks to request: a bandit over domain x family x level that seeks tasks the student solves sometimes, one that
 seeks learning progress (``agent0.tasks.curriculum.progress``), or the rungs of ladders, around the student's frontier
-(``agent0.tasks.curriculum.frontier``) or one after the other (``agent0.tasks.curriculum.rising``)."""
+or one after the other (``agent0.tasks.curriculum.frontier``)."""
 
 import random
 
 from agent0.events.values import QUESTIONS
 from agent0.state.replace import changed
 from agent0.state.run_state import Arm, RunState, arm_key
-from agent0.tasks.curriculum import frontier, progress, rising
+from agent0.tasks.curriculum import frontier, progress
 from agent0.tasks.curriculum.constraints import broadened, open_slots, stale
 from agent0.tasks.families import OPEN_FAMILY, requested_families
 from agent0.tasks.questions import rows_of_iteration
@@ -94,7 +94,7 @@ def _of_teacher(state: RunState) -> list[Slot]:
     if state.config.curriculum.kind == "frontier":
         return frontier.spread(state, short)
     if state.config.curriculum.kind == "rising":
-        return rising.spread(state, short)
+        return frontier.spread_rising(state, short)
     if state.config.curriculum.kind == "teacher":
         return _unlevelled(state, short)
     plan, long_places = state.config.curriculum, _long_places(state)
