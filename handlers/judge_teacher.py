@@ -1,6 +1,6 @@
 """The teacher's gate: decides by its first screened proposals whether a new teacher stays."""
 
-from agent0.evaluation.teacher_promotion import judge_proposals
+from agent0.evaluation.promotion import judge_proposals
 from agent0.events.alarms import ReactionDropped
 from agent0.events.base import Event
 from agent0.events.checkpoints import TeacherJudged

@@ -12,17 +12,12 @@ from agent0.errors import NotFoundError
 from agent0.events.values import (
     SelfCritique,
     Task,
-    ToolCall,
-    ToolResult,
-    ToolState,
-    ToolUse,
     Trajectory,
     Turn,
     Usage,
 )
 from agent0.grading.answer_types import kinds
 from agent0.ports.models import GenerateRequest, Generation, Likely, Sampling
-from agent0.rollout.attempt import AttemptProgress, WrittenTurn
 from agent0.rollout.confidence.calibration import CalibrationItem, Candidate, fitted, learnable, measured
 from agent0.rollout.confidence.self_critique import criticise
 from agent0.rollout.confidence.signals import Agreement, agreement, beside, token_confidence
@@ -35,24 +30,7 @@ from agent0.rollout.tool_patterns import Call, Trace, tool_shares, transitions, 
 from agent0.rollout.tool_prompts import requested, shown
 from agent0.settings import ActorConfig, StudentConfig, TeacherConfig
 from agent0.stats.intervals import wilson
-from tests.test_rollout_records import ADAPTER, SPEC, told
-
-
-def progress(**more: Any) -> AttemptProgress:
-    call = ToolCall(name="python", arguments={"code": "print(40+2)"})
-    done = ToolResult(state=ToolState.OK, output="42\n", wall_s=0.5)
-    failed = ToolResult(state=ToolState.ERROR, output="no", wall_s=0.25)
-    usage = Usage(prompt_tokens=3, completion_tokens=2, wall_s=1.0, first_s=0.5)
-    one = WrittenTurn(text="x", token_ids=(5, 6), logprobs=(-1.0, -3.0), prompt_ids=(1, 2), usage=usage, model="m",
-                  seed=4, capture="tokens")  # fmt: skip
-    plain: dict[str, Any] = {
-        "transcript": (Turn(role="user", content="q"), Turn(role="assistant", content="x", token_ids=(5, 6))),
-        "prompt": "v1", "turns": 1, "calls": 1, "seconds": 2.0, "characters": 3, "written": (one,), "question": "q",
-        "called": (ToolUse(turn=0, call=call, result=done), ToolUse(turn=0, call=call, result=failed, inner=True)),
-        "work": ADAPTER, "errors": 2, "subgoals": ("1", None),
-    }  # fmt: skip
-    return AttemptProgress(**{**plain, **more})
-
+from tests.test_rollout_records import ADAPTER, SPEC, progress, told
 
 # --- the teacher
 

@@ -18,7 +18,7 @@ from agent0.evaluation.benchmarks.challenges import RULES
 from agent0.evaluation.protocol import EvaluationProtocol
 from agent0.events.base import record
 from agent0.events.benchmarks import ItemScored
-from agent0.events.checkpoints import CheckpointTrained, TrainingRequested
+from agent0.events.checkpoints import CheckpointTrained
 from agent0.events.tasks import TaskAttempted, TaskProposed
 from agent0.events.values import Task, Usage
 from agent0.experiments.ablation_results import outcome_of
@@ -35,7 +35,6 @@ from agent0.stats.across_seeds import share_below
 from agent0.tasks.curriculum.difficulty import grade
 from agent0.tasks.families import families
 from agent0.tasks.splits import heldout
-from agent0.training.manifest import adapter_metadata, lineage_of
 from agent0.verification.programs import Problem
 from agent0.verification.programs.judged import values
 from agent0.verification.verdicts import attempts_to_verify
@@ -265,17 +264,6 @@ async def test_stored_verdicts_are_compared_as_they_were_stored() -> None:
         ("sampled 2", False, True),
         ("0", None, True),
     ]
-
-
-def test_an_adapter_says_what_it_follows_from() -> None:
-    asked = {"checkpoint": "student-1", "role": "student", "iteration": 1, "parent": "student-0", "seed": 5}
-    bounds = {"parent_adapter": None, "until": 9, "after": 0, "replay_after": 0, "state_sha": ""}
-    request = TrainingRequested.model_validate(asked | bounds)
-    found = adapter_metadata(request, {"lr": 0.5}, "d")
-    inputs = {"checkpoint": "student-1", "parent": "student-0", "parent_adapter": "", "dataset": "d", "seed": "5"}
-    inputs["recipe"] = '{"lr":0.5}'
-    assert found == inputs | {"lineage": lineage_of(inputs)}
-    assert all(lineage_of(inputs | {name: "other"}) != found["lineage"] for name in inputs)
 
 
 def test_seeds_that_are_none_are_said() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.evaluation.error_types import CLASSES, error_type
+from agent0.evaluation.failure_modes import CLASSES, error_type
 
 
 @pytest.mark.parametrize(

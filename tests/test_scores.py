@@ -12,9 +12,8 @@ from agent0.evaluation.checkpoint_registry import kept, promotion, rollback, sid
 from agent0.evaluation.checkpoint_score import ScoredItem as Attempted
 from agent0.evaluation.checkpoint_score import score
 from agent0.evaluation.failure_modes import FailureMode, ItemOutcome, error_class, failure_counts, failure_modes
-from agent0.evaluation.promotion import judge, lost_benchmark
+from agent0.evaluation.promotion import TeacherVerdict, judge, judge_proposals, lost_benchmark
 from agent0.evaluation.protocol import EvaluationProtocol, scores
-from agent0.evaluation.teacher_promotion import TeacherVerdict, judge_proposals
 from agent0.events.checkpoints import CheckpointTrained, EvaluationRequested, StudentExamined
 from agent0.events.values import Artifact
 from agent0.rollout.confidence.calibration import Candidate, MeasuredCalibrator

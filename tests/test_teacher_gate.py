@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from agent0.evaluation.teacher_promotion import judge_proposals
+from agent0.evaluation.promotion import judge_proposals
 from agent0.events.alarms import AlarmRaised, ReactionDropped
 from agent0.events.base import Recorded
 from agent0.events.checkpoints import TeacherJudged, TrainingRequested

@@ -143,6 +143,7 @@ def test_an_adapter_says_what_it_follows_from() -> None:
               "seed": "3", "recipe": '{"a":1,"b":2}'}  # fmt: skip
     said = adapter_metadata(request, {"b": 2, "a": 1}, "d")
     assert said == {**inputs, "lineage": sha256(canonical(inputs))} and said["lineage"] == lineage_of(said)
+    assert all(lineage_of(inputs | {name: "other"}) != said["lineage"] for name in inputs)
     first = request.model_copy(update={"parent_adapter": None})
     assert adapter_metadata(first, {}, "d")["parent_adapter"] == ""
     assert dataset_sha({"a": 1, "until": 3}) == dataset_sha({"until": 4, "a": 1}) == sha256(b'{"a":1}')

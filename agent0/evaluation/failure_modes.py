@@ -1,4 +1,5 @@
-"""Where accuracy is lost, ordered by how much accuracy fixing each failure mode would gain."""
+"""Where accuracy is lost, ordered by how much accuracy fixing each failure mode would gain; and the class of a wrong
+answer's error, by how its attempt ended and by the verdict's reason."""
 
 import re
 from collections import Counter, defaultdict
@@ -6,12 +7,40 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from agent0.evaluation.error_types import error_type
 from agent0.grading.normal_form import normal_form
 from agent0.stats.intervals import wilson
 
+CLASSES = (
+    "undecided", "truncated", "out_of_turns", "no_answer", "format", "timeout", "crash", "wrong_value",
+)  # fmt: skip
+"""Every class there is, in the order in which they are looked for."""
+_REASONS = (
+    ("no_answer", re.compile(r"^no (?:answer|program)$")),
+    ("format", re.compile(r"^no letter of a choice$|^not of the form|^too (?:long|many)|^nested too")),
+    ("format", re.compile(r"\b(?:SyntaxError|IndentationError|TabError)\b")),
+    ("timeout", re.compile(r"\btimeout\b|^TimeoutError\b")),
+    ("wrong_value", re.compile(r"^AssertionError\b")),
+    ("crash", re.compile(r"^the program does not run|did not return|^[A-Za-z.]+(?:Error|Exception|Exit|Interrupt)\b")),
+)
+
+
+def error_type(correct: bool | None, reason: str, end: str, answer: str | None) -> str:
+    """Classify an answer as one of ``CLASSES``, empty for a right one.
+
+    ``end`` is how the attempt ended (``agent0.rollout.attempt.End``): a reply that was cut off, or an attempt that ran
+    out of turns or calls, is that before anything else, where it gave no answer.
+    """
+    if correct:
+        return ""
+    if correct is None:
+        return "undecided"
+    if answer is None and end in ("length", "turn_limit", "budget"):
+        return "truncated" if end == "length" else "out_of_turns"
+    return next((name for name, pattern in _REASONS if pattern.search(reason)), "wrong_value")
+
+
 SIGN, OFF_BY_ONE, NEAR, ORDER, PART = "sign", "off_by_one", "near_value", "order", "part_of_answer"
-"""Classes of wrong values beside those of ``agent0.evaluation.error_types``, told from the right answer.
+"""Classes of wrong values beside ``CLASSES``, told from the right answer.
 ``near_value``: within a
 tenth; ``order``: the right parts otherwise arranged; ``part_of_answer``: one holds the other."""
 

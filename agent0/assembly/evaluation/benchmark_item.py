@@ -10,7 +10,7 @@ from agent0.assembly.evaluation.server_wait import ServerWait
 from agent0.errors import OperationError
 from agent0.evaluation.benchmark_scores import chosen_by
 from agent0.evaluation.benchmarks import Benchmark, Item
-from agent0.evaluation.error_types import error_type
+from agent0.evaluation.failure_modes import error_type
 from agent0.evaluation.item_rollout import judged_reply
 from agent0.events.base import sha256
 from agent0.events.benchmarks import ItemScored, Mode
