@@ -23,7 +23,7 @@ ELSEWHERE = {
         "run start", "run fork", "tutorial",
         "events archive", "sandbox check", "doctor",
     ),
-    "files of the network": ("model get", "model rm"),
+    "files of the network": ("model get", "model rm", "model train"),
     "goes on until it is stopped": (
         "--follow", "handlers run", "metrics serve", "projections run", "run watch", "tool serve", "agent0 up",
         "agent0 view", "agent0 chat tiny", "agent0 chat qwen",

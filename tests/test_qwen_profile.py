@@ -1,6 +1,7 @@
 """From an empty home: a model is got by its name, and a run of its profile goes from the teacher's tasks to a trained
 checkpoint and its score."""
 
+import json
 import os
 import re
 import resource
@@ -49,3 +50,14 @@ def test_a_model_is_got_and_trained_from_an_empty_home(tmp_path: Path, capsys: p
     largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
     with capsys.disabled():
         sys.stdout.write(f"\n{seconds:.0f} s; the largest process held {largest:.2f} GiB\n{output[-1500:]}")
+
+
+def test_one_command_trains_a_model_and_says_what_may_not_be_claimed(tmp_path: Path) -> None:
+    agent0(tmp_path, "model", "get", MODEL, "--from", "packages")
+    rows = [{"id": f"gsm8k/test/{n}", "question": f"How many are {n} and 1?", "answer": str(n + 1)} for n in range(8)]
+    (tmp_path / "gsm8k_test.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    sizes = ("--items", "4", "-s", "run.tasks=8", "-s", "run.evaluation.validation=8")
+    output = agent0(tmp_path, "model", "train", MODEL, "--data", str(tmp_path), *sizes)
+    first, second, last = output.strip().splitlines()[-3:]
+    assert first.startswith(("GSM8K: ", "Nothing was learned: ")) and "in words" in second
+    assert last.startswith("Not to be claimed: ")

@@ -63,6 +63,7 @@ agent0 model list --run LAST --role student
 agent0 model list --available
 agent0 model get qwen2.5-coder-0.5b-instruct
 agent0 model rm qwen2.5-coder-0.5b-instruct
+agent0 model train qwen2.5-coder-0.5b-instruct --items 100
 agent0 model show LAST/student-1
 agent0 model card LAST/student-1 --out card.md
 agent0 model compare LAST/base LAST/student-1

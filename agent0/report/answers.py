@@ -2,7 +2,7 @@
 where replies were cut off. What came of it, against which control, and what may not be claimed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from agent0.errors import sentence
@@ -12,7 +12,7 @@ from agent0.report.conclusions import conclusion
 from agent0.report.markdown.ablation import answers
 from agent0.settings import EvaluationConfig, RunConfig
 from agent0.state.run_state import iteration_of
-from agent0.stats.claims import Scored, claims
+from agent0.stats.claims import Claim, Scored, claims
 from agent0.tasks.curriculum.ladder_height import on_ladder
 
 Row = Mapping[str, Any]
@@ -204,3 +204,68 @@ def study_answer(results: Row) -> list[str]:
         return list(lines)
     failures = [f"{line['cell']} failed: {line['why']}" for line in results["failed"]]
     return [failure.replace("**", "") for failure in answers(results)] + failures
+
+
+@dataclass(frozen=True)
+class BenchmarkOutcome:
+    """A student's answers to the items of a benchmark: ``outcomes`` has one character per item in set order, "1" where
+    it is right; ``programs`` is the share of items with a tool call that ran, None where it has no tools."""
+
+    student: str
+    outcomes: str
+    programs: float | None = None
+
+    @property
+    def accuracy(self) -> float:
+        """Share of right items."""
+        return self.outcomes.count("1") / max(1, len(self.outcomes))
+
+
+def training_lines(
+    title: str, untrained: Sequence[BenchmarkOutcome], trained: BenchmarkOutcome | None, learned: str
+) -> list[str]:
+    """Compare a trained student with the same one ``untrained`` under each prompt, the first of which is the trained
+    one's. ``learned`` says what it was trained on, or why there was nothing; then ``trained`` is None."""
+    first, best = untrained[0], max(untrained, key=lambda outcome: outcome.accuracy)
+    n = len(first.outcomes)
+    prompts = ", ".join(f"{outcome.student} {outcome.accuracy:.0%}" for outcome in untrained)
+    if trained is None:
+        return [
+            f"Nothing was learned: {learned}",
+            f"{title}, {n} rows, untrained: {prompts}.",
+            _training_limits([], n, first),
+        ]
+    rivals = [first] if best is first else [first, best]
+    results = claims([(_scored_outcome(rival), _scored_outcome(trained)) for rival in rivals])
+    return [
+        f"{title}: {trained.student} solves {trained.accuracy:.0%} of {n} rows, {first.accuracy:.0%} before: "
+        f"{_claim_text(results[0])}. {learned}",
+        f"Best prompt of the untrained model, chosen on these rows: {best.accuracy:.0%} ({prompts}); trained less best "
+        f"prompt: {_claim_text(results[-1])}.",
+        _training_limits(results, n, first, trained),
+    ]
+
+
+def _scored_outcome(outcome: BenchmarkOutcome) -> Scored:
+    return Scored(outcome.student, outcome.outcomes)
+
+
+def _claim_text(claim: Claim | None) -> str:
+    if claim is None:
+        return "not scored on the same items"
+    return claim_words({"word": claim.verdict, "adjusted_p": claim.adjusted, **asdict(claim.difference)})
+
+
+def _training_limits(
+    results: Sequence[Claim | None], n: int, first: BenchmarkOutcome, trained: BenchmarkOutcome | None = None
+) -> str:
+    """What may not be claimed: never that verdicts taught it, since no control of the same form ran beside it."""
+    gained = bool(results) and all(claim is not None and claim.verdict == "improved" for claim in results)
+    limits = [] if gained else ["that training gains what a prompt does not"]
+    if trained and trained.programs is not None and first.programs is not None:
+        form = f" (items with a program that ran: {first.programs:.0%} before, {trained.programs:.0%} after)"
+    else:
+        form = ""
+    limits += [f"that verdicts taught more than form{form}", "anything of other seeds or rows, from one run"]
+    few = f" ({n} rows are few)" if n < FEW else ""
+    return f"Not to be claimed: {'; '.join(limits)}{few}."

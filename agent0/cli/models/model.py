@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from agent0.cli import console
-from agent0.cli.models import registry, serving, stored
+from agent0.cli.models import registry, serving, stored, train
 from agent0.errors import LogError
 
 app = typer.Typer(
@@ -15,6 +15,7 @@ app = typer.Typer(
 registry.add_to(app)
 stored.add_to(app)
 serving.add_to(app)
+app.command()(train.train)
 
 
 @app.command()

@@ -1,0 +1,101 @@
+"""``agent0 model train``: a language model by its name, one iteration of training, and what that did on a benchmark."""
+
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent0.cli import console
+from agent0.cli.evaluation.bench_options import HERE
+from agent0.cli.models.named_model import BOTH, model_flags
+from agent0.settings import Settings
+
+if TYPE_CHECKING:
+    from agent0.report.answers import BenchmarkOutcome
+
+PROFILE, PROVIDER, BENCHMARK = "qwen", "transformers", "gsm8k"
+SIZES = {"run.iterations": 1, "run.evaluation.validation": 24, "run.evaluation.test": 0}
+"""Of a training that ends within the time of a coffee; the others are the profile's."""
+
+
+def train(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As `agent0 model list --available` has it.")],
+    data: Annotated[
+        Path | None,
+        typer.Option(envvar="AGENT0_BENCHMARKS", help="Folder with GSM8K's rows; without one they are fetched."),
+    ] = None,
+    items: Annotated[int, typer.Option(min=1, help="Rows of GSM8K that are scored before and after.")] = 60,
+    pairs: console.Set = None,
+) -> None:
+    """Get a model, train it for one iteration on tasks that it wrote itself, and say what that did on GSM8K, beside
+    what its best prompt reaches untrained, and what may not be claimed."""
+    from agent0.assembly.runtime.app import started
+    from agent0.assembly.runtime.execution import prepared
+    from agent0.cli.runs.foreground import follow_to_end
+    from agent0.report.answers import training_lines
+
+    _get(name)
+    folder = data or _fetched()
+    own = [f"{key}={value}" for key, value in SIZES.items()]
+    own += [f"run.evaluation.benchmarks={BENCHMARK}", f"run.evaluation.benchmark_items={items}"]
+    flags = model_flags(name, PROVIDER, *BOTH)
+    chosen = console.settings(PROFILE, [*own, *(pairs or [])], plugins=None, benchmarks__folder=folder, **flags)
+    settings = console.run_async(lambda: prepared(chosen, None, here=True))
+    plain = _untrained_without_tools(settings, folder)
+    begin = started(settings, name)
+    news = f"Run {begin.run}: {name}, one iteration, data in {settings.home}"
+    follow_to_end(settings, begin.run, begin, news, with_handlers=True, as_json=False)
+    untrained, trained, learned = _outcomes(settings, begin.run)
+    lines = training_lines("GSM8K", [untrained, plain], trained, learned)
+    console.text("")
+    console.print_lines(lines)
+
+
+def _get(name: str) -> None:
+    from agent0.cli.models.stored import get
+
+    get(name, "", False)
+
+
+def _fetched() -> Path:
+    from agent0.cli.evaluation.fetch import fetch
+
+    fetch(BENCHMARK, HERE, "", False, False)
+    return HERE
+
+
+def _untrained_without_tools(settings: Settings, folder: Path) -> "BenchmarkOutcome":
+    """The untrained student that reasons in words: the other prompt that there is."""
+    from agent0.assembly.evaluation.benchmark_run import Plan, read_plan, run_benchmarks, scored_items
+    from agent0.report.answers import BenchmarkOutcome
+
+    rules = settings.run.evaluation
+    plan = Plan((BENCHMARK,), folder, ("plain",), limit=rules.benchmark_items, seed=rules.seed)
+    identity = f"bench-{secrets.token_hex(3)}"
+    console.run_async(lambda: run_benchmarks(settings, plan, identity, say=console.say))
+    right = {item.item: item.correct for item in console.run_async(lambda: scored_items(settings, identity))[0]}
+    rows = read_plan(plan)[0][BENCHMARK][1]
+    return BenchmarkOutcome("in words", "".join(str(int(bool(right.get(row.id)))) for row in rows))
+
+
+def _outcomes(settings: Settings, run: str) -> "tuple[BenchmarkOutcome, BenchmarkOutcome | None, str]":
+    """The benchmark before and after, and what was learned in words."""
+    from agent0.projections.checkpoints import list_checkpoints, show_checkpoint
+    from agent0.projections.evaluations import list_evaluations
+    from agent0.report.answers import BenchmarkOutcome
+    from agent0.training.selection import left_out
+
+    def outcome(row: dict[str, Any], student: str) -> BenchmarkOutcome:
+        return BenchmarkOutcome(student, row["outcomes"] or "", row["tool_use"])
+
+    with console.tables(settings) as db:
+        scores = [row for row in list_evaluations(db, run) if row["benchmark"] and row["status"] == "evaluated"]
+        trained = [row for row in list_checkpoints(db, run) if row["role"] == "student"]
+        made = show_checkpoint(db, run, trained[-1]["checkpoint"]) if trained else None
+    before = outcome(scores[0], "with its tool")
+    if made is None or not made["adapter"]:
+        return before, None, f"{left_out(made['skipped'] or {}) if made else 'no training was due'}."
+    after = next((row for row in scores if row["checkpoint"] == made["checkpoint"]), None)
+    learned = f"It was trained on {made['samples']:,} answers to its own tasks."
+    return before, outcome(after, f"{run}/{made['checkpoint']}") if after else None, learned
