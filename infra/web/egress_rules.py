@@ -11,16 +11,9 @@ import idna
 
 LONGEST_URL, LONGEST_HEADER = 4096, 1000
 HEADERS = (
-    "accept",
-    "accept-language",
-    "cache-control",
-    "content-type",
-    "if-match",
-    "if-modified-since",
-    "if-none-match",
-    "range",
-    "user-agent",
-)
+    "accept", "accept-language", "cache-control", "content-type", "if-match", "if-modified-since", "if-none-match",
+    "range", "user-agent",
+)  # fmt: skip
 """What a request may carry. Nothing that names another host, a proxy, a length or a person."""
 
 _PORTS = {"http": 80, "https": 443}

@@ -15,14 +15,9 @@ from pathlib import Path
 from typing import Any
 
 EXACT = {
-    "--network": "none",
-    "--cap-drop": "ALL",
-    "--ipc": "none",
-    "--hostname": "sbx",
-    "--log-driver": "none",
-    "--workdir": "/box",
-    "--pull": "never",
-}
+    "--network": "none", "--cap-drop": "ALL", "--ipc": "none", "--hostname": "sbx", "--log-driver": "none",
+    "--workdir": "/box", "--pull": "never",
+}  # fmt: skip
 FREE = ("--name", "--user", "--pids-limit", "--memory", "--memory-swap", "--cpus")
 MANY = ("--security-opt", "--tmpfs", "--ulimit", "--env")
 BARE = ("-i", "--rm", "--read-only")

@@ -200,15 +200,9 @@ def dress(headers: MutableHeaders, nonce: str) -> None:
     """Set the headers of every response: no page may load, send or be framed by anything but this server."""
     source = f"'nonce-{nonce}'"
     policy = {
-        "default-src": "'none'",
-        "script-src": source,
-        "style-src": source,
-        "img-src": "'self' data:",
-        "connect-src": "'self'",
-        "form-action": "'self'",
-        "frame-ancestors": "'none'",
-        "base-uri": "'none'",
-    }
+        "default-src": "'none'", "script-src": source, "style-src": source, "img-src": "'self' data:",
+        "connect-src": "'self'", "form-action": "'self'", "frame-ancestors": "'none'", "base-uri": "'none'",
+    }  # fmt: skip
     headers["Content-Security-Policy"] = "; ".join(f"{name} {value}" for name, value in policy.items())
     for name, value in _FIXED.items():
         headers[name] = value

@@ -37,15 +37,8 @@ from agent0.settings import Settings, StudentConfig
 from agent0.stats.intervals import quantile
 
 __all__ = [
-    "Plan",
-    "Progress",
-    "adapter_of",
-    "begun_plan",
-    "read_plan",
-    "resume_command",
-    "run_benchmarks",
-    "scored_items",
-]
+    "Plan", "Progress", "adapter_of", "begun_plan", "read_plan", "resume_command", "run_benchmarks", "scored_items",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)

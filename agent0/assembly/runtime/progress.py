@@ -245,15 +245,9 @@ class Progress:
 
 
 NOTED = (
-    "DependencyLost",
-    "DependencyRestored",
-    "CheckpointEvaluated",
-    "TrainingRequested",
-    "CheckpointTrained",
-    "ReactionDropped",
-    "CheckpointPromoted",
-    "CheckpointRejected",
-)
+    "DependencyLost", "DependencyRestored", "CheckpointEvaluated", "TrainingRequested", "CheckpointTrained",
+    "ReactionDropped", "CheckpointPromoted", "CheckpointRejected",
+)  # fmt: skip
 
 
 async def taken_up(log: "Log", run: str, snapshots: "Snapshots | None" = None) -> tuple[Progress, int]:

@@ -352,18 +352,10 @@ async def _cards() -> tuple[list[int], str]:
 
 
 REQUIREMENTS: Mapping[str, Look] = {
-    "packages": _packages,
-    "data folder": _folder,
-    "credentials": _private,
-    "log server": _server,
-    "models": models,
-    "benchmarks": _benchmarks,
-    "questions": _questions,
-    "embedding model": _embedding,
-    "gpu": _gpu,
-    "mcp servers": _mcp,
-    "sandbox": _sandbox,
-}
+    "packages": _packages, "data folder": _folder, "credentials": _private, "log server": _server, "models": models,
+    "benchmarks": _benchmarks, "questions": _questions, "embedding model": _embedding, "gpu": _gpu,
+    "mcp servers": _mcp, "sandbox": _sandbox,
+}  # fmt: skip
 """What a run needs, by what is looked at."""
 
 OPENED = ("mcp servers", "sandbox")

@@ -114,14 +114,9 @@ def contradicted(rng: random.Random) -> Item:
 
 
 KINDS = {
-    "irrelevant": irrelevant,
-    "injected": injected,
-    "unanswerable": unanswerable,
-    "huge": huge,
-    "lookalikes": lookalikes,
-    "invisible": invisible,
-    "contradicted": contradicted,
-}
+    "irrelevant": irrelevant, "injected": injected, "unanswerable": unanswerable, "huge": huge,
+    "lookalikes": lookalikes, "invisible": invisible, "contradicted": contradicted,
+}  # fmt: skip
 
 
 def make(n: int, seed: int) -> Sequence[Item]:

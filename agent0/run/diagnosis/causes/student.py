@@ -20,14 +20,9 @@ LEVEL = 0.05
 """Of an exact test on the items that changed (``mcnemar``)."""
 KEYS = ("run.training.student.lr", "run.training.student.")
 ACTING = (
-    "run.student.max_turns",
-    "run.student.max_calls",
-    "run.student.max_tokens",
-    "run.student.temperature",
-    "run.student.top_p",
-    "run.student.tools",
-    "run.student.",
-)
+    "run.student.max_turns", "run.student.max_calls", "run.student.max_tokens", "run.student.temperature",
+    "run.student.top_p", "run.student.tools", "run.student.",
+)  # fmt: skip
 """Settings under which the attempts are made that it is trained on, and scored by."""
 
 
