@@ -15,6 +15,20 @@ from agent0.events import (
 from agent0.events.base import Event, Recorded, decode, effect_id, event_types, new_id
 
 __all__ = [
-    "Event", "Recorded", "alarms", "benchmarks", "budgets", "checkpoints", "decode", "effect_id", "event_types",
-    "experiments", "models", "new_id", "policies", "runs", "submissions", "tasks",
-]  # fmt: skip
+    "Event",
+    "Recorded",
+    "alarms",
+    "benchmarks",
+    "budgets",
+    "checkpoints",
+    "decode",
+    "effect_id",
+    "event_types",
+    "experiments",
+    "models",
+    "new_id",
+    "policies",
+    "runs",
+    "submissions",
+    "tasks",
+]

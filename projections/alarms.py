@@ -11,12 +11,19 @@ from agent0.projections.base import Row, as_json, find, projection, stamp
 @projection(
     key=("run", "alarm"),
     columns={
-        "run": str, "alarm": str, "status": str, "severity": str, "message": str, "facts": str, "times": int,
-        "raised": str, "resolved": str,
+        "run": str,
+        "alarm": str,
+        "status": str,
+        "severity": str,
+        "message": str,
+        "facts": str,
+        "times": int,
+        "raised": str,
+        "resolved": str,
     },
     events=(facts.AlarmRaised, facts.AlarmResolved, facts.DependencyLost, facts.DependencyRestored),
     adds=("times",),
-)  # fmt: skip
+)
 def alarms(e: Recorded) -> Iterator[Row]:
     """Alarms by name. ``status``: raised, resolved. An unavailable dependency is the alarm ``dependency/<name>/<who
     waits>``."""

@@ -23,11 +23,36 @@ _COPIED = {
 @projection(
     key=("run", "attempt"),
     columns={
-        "run": str, "attempt": str, "task": str, "iteration": int, "number": int, "student": str, "status": str,
-        "answer": str, "correct": bool, "credit": float, "reward": float, "end": str, "turns": int, "tool_calls": int,
-        "tool_ok": int, "parse_errors": int, "grounded": bool, "mean_logprob": float, "self_critique": float,
-        "prompt_tokens": int, "completion_tokens": int, "wall_s": float, "subgoals": str, "work": str,
-        "progress": str, "model": str, "prompt": str, "seed": int, "requested": str, "attempted": str,
+        "run": str,
+        "attempt": str,
+        "task": str,
+        "iteration": int,
+        "number": int,
+        "student": str,
+        "status": str,
+        "answer": str,
+        "correct": bool,
+        "credit": float,
+        "reward": float,
+        "end": str,
+        "turns": int,
+        "tool_calls": int,
+        "tool_ok": int,
+        "parse_errors": int,
+        "grounded": bool,
+        "mean_logprob": float,
+        "self_critique": float,
+        "prompt_tokens": int,
+        "completion_tokens": int,
+        "wall_s": float,
+        "subgoals": str,
+        "work": str,
+        "progress": str,
+        "model": str,
+        "prompt": str,
+        "seed": int,
+        "requested": str,
+        "attempted": str,
         "attempted_seq": int,
     },
     events=(
@@ -42,7 +67,7 @@ _COPIED = {
         ("run", "task", "correct", "turns", "tool_calls", "credit"),
         ("run", "iteration", "tool_ok", "reward", "wall_s"),
     ),
-)  # fmt: skip
+)
 def attempts(e: Recorded) -> Iterator[Row]:
     """``status``: requested, working (a long task, ``turns`` so far), attempted, verified, rewarded, dropped.
 

@@ -16,13 +16,30 @@ _COPIED = {
 @projection(
     key=("run", "benchmark", "mode", "item", "sample"),
     columns={
-        "run": str, "benchmark": str, "mode": str, "item": str, "sample": int, "answer": str, "correct": bool,
-        "reason": str, "error": str, "end": str, "tool_calls": int, "tool_ok": int, "confidence": float,
-        "prompt_tokens": int, "completion_tokens": int, "wall_s": float, "facts": str, "metrics": str, "signals": str,
-        "scored": str, "scored_seq": int,
+        "run": str,
+        "benchmark": str,
+        "mode": str,
+        "item": str,
+        "sample": int,
+        "answer": str,
+        "correct": bool,
+        "reason": str,
+        "error": str,
+        "end": str,
+        "tool_calls": int,
+        "tool_ok": int,
+        "confidence": float,
+        "prompt_tokens": int,
+        "completion_tokens": int,
+        "wall_s": float,
+        "facts": str,
+        "metrics": str,
+        "signals": str,
+        "scored": str,
+        "scored_seq": int,
     },
     events=(facts.ItemScored,),
-)  # fmt: skip
+)
 def benchmark_items(e: Recorded) -> Iterator[Row]:
     """``correct`` NULL means undecided, which is not false. ``scored_seq`` leads to the reply."""
     x = e.event

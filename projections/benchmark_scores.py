@@ -12,12 +12,28 @@ from agent0.projections.base import Row, as_json, projection, select, stamp
 @projection(
     key=("run", "benchmark", "mode"),
     columns={
-        "run": str, "benchmark": str, "mode": str, "status": str, "checkpoint": str, "n": int, "samples": int,
-        "correct": int, "undecided": int, "truncated": int, "accuracy": float, "lower95": float, "upper95": float,
-        "pass_at": str, "metrics": str, "settings": str, "results": str, "wall_s": float, "time": str,
+        "run": str,
+        "benchmark": str,
+        "mode": str,
+        "status": str,
+        "checkpoint": str,
+        "n": int,
+        "samples": int,
+        "correct": int,
+        "undecided": int,
+        "truncated": int,
+        "accuracy": float,
+        "lower95": float,
+        "upper95": float,
+        "pass_at": str,
+        "metrics": str,
+        "settings": str,
+        "results": str,
+        "wall_s": float,
+        "time": str,
     },
     events=(facts.BenchmarkStarted, facts.BenchmarkScored, facts.BenchmarkFinished),
-)  # fmt: skip
+)
 def benchmark_scores(e: Recorded) -> Iterator[Row]:
     """``status`` of the run's row: started, finished. ``results`` is the digest of its results file."""
     run = {"run": e.run, "benchmark": "", "mode": ""}

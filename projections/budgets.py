@@ -11,11 +11,18 @@ from agent0.projections.base import Row, as_json, find, projection, select, stam
 @projection(
     key=("scope", "name"),
     columns={
-        "scope": str, "name": str, "token": str, "cap": str, "spent": str, "reserved": str, "open": str, "level": str,
+        "scope": str,
+        "name": str,
+        "token": str,
+        "cap": str,
+        "spent": str,
+        "reserved": str,
+        "open": str,
+        "level": str,
         "updated": str,
     },
     events=(facts.BudgetChanged,),
-)  # fmt: skip
+)
 def budgets(e: Recorded) -> Iterator[Row]:
     """Amounts are whole nano-dollars as text, for which no column is too narrow; ``cap`` NULL: there is none."""
     x = e.event

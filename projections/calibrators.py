@@ -11,13 +11,32 @@ from agent0.projections.base import Row, as_json, find, projection, select, stam
 @projection(
     key=("run", "name", "signal", "revision"),
     columns={
-        "run": str, "name": str, "signal": str, "revision": int, "checkpoint": str, "method": str, "parameters": str,
-        "fitted_on": int, "scored_on": int, "ece_before": float, "ece_after": float, "before_lower95": float,
-        "before_upper95": float, "lower95": float, "upper95": float, "brier_before": float, "brier_after": float,
-        "log_loss": float, "auroc": float, "ece_floor": float, "reliability": str, "source": str, "fitted": str,
+        "run": str,
+        "name": str,
+        "signal": str,
+        "revision": int,
+        "checkpoint": str,
+        "method": str,
+        "parameters": str,
+        "fitted_on": int,
+        "scored_on": int,
+        "ece_before": float,
+        "ece_after": float,
+        "before_lower95": float,
+        "before_upper95": float,
+        "lower95": float,
+        "upper95": float,
+        "brier_before": float,
+        "brier_after": float,
+        "log_loss": float,
+        "auroc": float,
+        "ece_floor": float,
+        "reliability": str,
+        "source": str,
+        "fitted": str,
     },
     events=(facts.CalibratorFitted,),
-)  # fmt: skip
+)
 def calibrators(e: Recorded) -> Iterator[Row]:
     """Fitted calibrators by model, checkpoint and signal; every revision is kept."""
     x = e.event

@@ -19,11 +19,34 @@ _READ = (*_PARSED, "test")
 @projection(
     key=("run", "checkpoint"),
     columns={
-        "run": str, "checkpoint": str, "role": str, "iteration": int, "parent": str, "status": str, "accuracy": float,
-        "against": float, "reason": str, "test": str, "improved": bool, "samples": int, "replay": int,
-        "examples": int, "distilled": str, "skipped": str, "adapter": str, "adapter_bytes": int, "manifest": str,
-        "metrics": str, "recipe": str, "environment": str, "seed": int, "wall_s": float, "requested": str,
-        "trained": str, "trained_seq": int, "pruned": bool,
+        "run": str,
+        "checkpoint": str,
+        "role": str,
+        "iteration": int,
+        "parent": str,
+        "status": str,
+        "accuracy": float,
+        "against": float,
+        "reason": str,
+        "test": str,
+        "improved": bool,
+        "samples": int,
+        "replay": int,
+        "examples": int,
+        "distilled": str,
+        "skipped": str,
+        "adapter": str,
+        "adapter_bytes": int,
+        "manifest": str,
+        "metrics": str,
+        "recipe": str,
+        "environment": str,
+        "seed": int,
+        "wall_s": float,
+        "requested": str,
+        "trained": str,
+        "trained_seq": int,
+        "pruned": bool,
     },
     events=(
         facts.TrainingRequested,
@@ -34,7 +57,7 @@ _READ = (*_PARSED, "test")
         facts.CheckpointRolledBack,
         facts.CheckpointPruned,
     ),
-)  # fmt: skip
+)
 def checkpoints(e: Recorded) -> Iterator[Row]:
     """Checkpoints by id. ``status``: requested, trained, unchanged (nothing to learn from), promoted, rejected,
     rolled_back.

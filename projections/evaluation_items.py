@@ -20,12 +20,28 @@ _COPIED = {"answer", "correct", "end", "turns", "tool_calls", "tool_ok", "parse_
 @projection(
     key=("run", "attempt"),
     columns={
-        "run": str, "attempt": str, "evaluation": str, "number": int, "item": str, "domain": str, "level": int,
-        "answer": str, "correct": bool, "end": str, "turns": int, "tool_calls": int, "tool_ok": int,
-        "parse_errors": int, "tokens": int, "wall_s": float, "reason": str, "scored": str, "scored_seq": int,
+        "run": str,
+        "attempt": str,
+        "evaluation": str,
+        "number": int,
+        "item": str,
+        "domain": str,
+        "level": int,
+        "answer": str,
+        "correct": bool,
+        "end": str,
+        "turns": int,
+        "tool_calls": int,
+        "tool_ok": int,
+        "parse_errors": int,
+        "tokens": int,
+        "wall_s": float,
+        "reason": str,
+        "scored": str,
+        "scored_seq": int,
     },
     events=(checkpoints.EvaluationItemScored, benchmarks.ItemScored),
-)  # fmt: skip
+)
 def evaluation_items(e: Recorded) -> Iterator[Row]:
     """``attempt`` names an item in its run; ``evaluation`` is that of the table ``evaluations``, of ``agent0 bench``
     the benchmark. ``scored_seq`` leads to the conversation."""

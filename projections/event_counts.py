@@ -9,12 +9,18 @@ from agent0.projections.base import Row, projection, stamp
 @projection(
     key=("run", "type"),
     columns={
-        "run": str, "type": str, "events": int, "bytes": int, "first": str, "last": str, "first_seq": int,
+        "run": str,
+        "type": str,
+        "events": int,
+        "bytes": int,
+        "first": str,
+        "last": str,
+        "first_seq": int,
         "last_seq": int,
     },
     first=("first", "first_seq"),
     adds=("events", "bytes"),
-)  # fmt: skip
+)
 def event_counts(e: Recorded, body: str) -> Iterator[Row]:
     """Number, characters, and the first and last of them by time and sequence."""
     yield {

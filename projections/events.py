@@ -28,12 +28,23 @@ WITH RECURSIVE chain(at) AS (
 @projection(
     key=("seq",),
     columns={
-        "seq": int, "id": str, "type": str, "version": int, "run": str, "task": str, "attempt": str, "time": str,
-        "cause": str, "handler": str, "code_rev": str, "text": str, "body": str,
+        "seq": int,
+        "id": str,
+        "type": str,
+        "version": int,
+        "run": str,
+        "task": str,
+        "attempt": str,
+        "time": str,
+        "cause": str,
+        "handler": str,
+        "code_rev": str,
+        "text": str,
+        "body": str,
     },
     indexes=(("id",), ("cause",), ("run",), ("run", "task"), ("run", "type"), ("type",)),
     search=("text",),
-)  # fmt: skip
+)
 def events(e: Recorded, body: str) -> Iterator[Row]:
     """``body`` is what the log holds, byte for byte; ``text`` describes it in one line for users and for search."""
     yield {

@@ -14,13 +14,25 @@ _PARSED = ("policy", "purged", "summary")
 @projection(
     key=("experiment",),
     columns={
-        "experiment": str, "name": str, "kind": str, "source": str, "run": str, "until": int, "policy": str,
-        "policy_sha": str, "purged": str, "events": int, "failed": int, "sha256": str, "summary": str, "started": str,
+        "experiment": str,
+        "name": str,
+        "kind": str,
+        "source": str,
+        "run": str,
+        "until": int,
+        "policy": str,
+        "policy_sha": str,
+        "purged": str,
+        "events": int,
+        "failed": int,
+        "sha256": str,
+        "summary": str,
+        "started": str,
         "finished": str,
     },
     events=(facts.ExperimentStarted, facts.ExperimentFinished),
     computed={"status": "CASE WHEN finished IS NULL THEN 'unfinished' ELSE 'finished' END"},
-)  # fmt: skip
+)
 def experiments(e: Recorded) -> Iterator[Row]:
     """It counts from its closing event; ``failed`` are events at which something could not be computed."""
     match e.event:

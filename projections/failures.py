@@ -17,13 +17,27 @@ _COPIED = {
 @projection(
     key=("run", "failure"),
     columns={
-        "run": str, "failure": str, "status": str, "failed_handler": str, "cause_id": str, "cause_seq": int,
-        "cause_type": str, "cause_task": str, "cause_attempt": str, "error": str, "message": str, "traceback": str,
-        "deliveries": int, "times": int, "failed": str, "settled": str, "reason": str,
+        "run": str,
+        "failure": str,
+        "status": str,
+        "failed_handler": str,
+        "cause_id": str,
+        "cause_seq": int,
+        "cause_type": str,
+        "cause_task": str,
+        "cause_attempt": str,
+        "error": str,
+        "message": str,
+        "traceback": str,
+        "deliveries": int,
+        "times": int,
+        "failed": str,
+        "settled": str,
+        "reason": str,
     },
     events=(facts.ReactionFailed, facts.ReactionRetried, facts.ReactionDropped),
     adds=("times",),
-)  # fmt: skip
+)
 def failures(e: Recorded) -> Iterator[Row]:
     """``status``: open, retried, dropped. ``times`` counts how often the same reaction was given up."""
     match e.event:

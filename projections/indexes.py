@@ -11,12 +11,19 @@ from agent0.projections.base import Row, as_json, projection, select, stamp
 @projection(
     key=("run",),
     columns={
-        "run": str, "benchmarks": str, "files": str, "items": int, "ngram": int, "similarity": float, "embedder": str,
-        "indexed": str, "changes": int,
+        "run": str,
+        "benchmarks": str,
+        "files": str,
+        "items": int,
+        "ngram": int,
+        "similarity": float,
+        "embedder": str,
+        "indexed": str,
+        "changes": int,
     },
     events=(facts.BenchmarksIndexed,),
     adds=("changes",),
-)  # fmt: skip
+)
 def indexes(e: Recorded) -> Iterator[Row]:
     """The last index of a run: its benchmarks, the digests of their files, and what counts as an overlap. ``changes``
     above 1: earlier tasks were compared with something else; no benchmarks: the latest ones with nothing."""

@@ -12,11 +12,15 @@ from agent0.run.iteration_measures import MEANING
 @projection(
     key=("run", "iteration"),
     columns={
-        "run": str, "iteration": int, "student": str, "teacher": str, **dict.fromkeys(MEANING, float),
+        "run": str,
+        "iteration": int,
+        "student": str,
+        "teacher": str,
+        **dict.fromkeys(MEANING, float),
         "measured": str,
     },
     events=(facts.IterationMeasured,),
-)  # fmt: skip
+)
 def iterations(e: Recorded) -> Iterator[Row]:
     """A column for each measure of ``agent0.run.iteration_measures.MEANING``; None where it could not be
     known."""

@@ -11,11 +11,17 @@ from agent0.projections.base import Row, find, projection, stamp
 @projection(
     key=("profile", "kind", "name"),
     columns={
-        "profile": str, "kind": str, "name": str, "allowed": bool, "reason": str, "times": int, "changed": str,
+        "profile": str,
+        "kind": str,
+        "name": str,
+        "allowed": bool,
+        "reason": str,
+        "times": int,
+        "changed": str,
     },
     events=(facts.PolicyChanged,),
     adds=("times",),
-)  # fmt: skip
+)
 def policies(e: Recorded) -> Iterator[Row]:
     """The last change of each name; ``times`` counts how often it was changed."""
     x = e.event

@@ -12,10 +12,16 @@ from agent0.projections.base import Row, find, projection, select, stamp
 @projection(
     key=("run", "attempt", "reviewer"),
     columns={
-        "run": str, "attempt": str, "task": str, "reviewer": str, "correct": bool, "reason": str, "reviewed": str,
+        "run": str,
+        "attempt": str,
+        "task": str,
+        "reviewer": str,
+        "correct": bool,
+        "reason": str,
+        "reviewed": str,
     },
     events=(facts.TaskReviewed,),
-)  # fmt: skip
+)
 def reviews(e: Recorded) -> Iterator[Row]:
     """The last verdict of each reviewer; ``correct`` NULL means that it cannot be decided."""
     x = e.event

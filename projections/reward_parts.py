@@ -10,12 +10,20 @@ from agent0.projections.base import Row, as_json, projection
 @projection(
     key=("run", "task", "attempt", "role", "reward_set", "name"),
     columns={
-        "run": str, "task": str, "attempt": str, "role": str, "reward_set": str, "name": str, "iteration": int,
-        "inputs": str, "value": float, "weight": float,
+        "run": str,
+        "task": str,
+        "attempt": str,
+        "role": str,
+        "reward_set": str,
+        "name": str,
+        "iteration": int,
+        "inputs": str,
+        "value": float,
+        "weight": float,
     },
     events=(facts.RewardAssigned,),
     computed={"worth": "value * weight"},
-)  # fmt: skip
+)
 def reward_parts(e: Recorded) -> Iterator[Row]:
     """``value`` NULL means unscored, which is not zero."""
     x = e.event

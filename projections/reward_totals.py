@@ -17,12 +17,18 @@ TOTAL = ""
 @projection(
     key=("run", "iteration", "role", "reward_set", "part"),
     columns={
-        "run": str, "iteration": int, "role": str, "reward_set": str, "part": str, "n": int, "scored": int,
+        "run": str,
+        "iteration": int,
+        "role": str,
+        "reward_set": str,
+        "part": str,
+        "n": int,
+        "scored": int,
         "billionths": int,
     },
     events=(facts.RewardAssigned,),
     adds=("n", "scored", "billionths"),
-)  # fmt: skip
+)
 def reward_totals(e: Recorded) -> Iterator[Row]:
     """``n`` rewards, of which ``scored`` have a value; ``billionths`` is its sum."""
     x = e.event

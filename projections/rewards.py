@@ -13,12 +13,20 @@ from agent0.projections.reward_totals import reward_means
 @projection(
     key=("run", "task", "attempt", "role", "reward_set"),
     columns={
-        "run": str, "task": str, "attempt": str, "role": str, "reward_set": str, "iteration": int, "total": float,
-        "checkpoint": str, "facts": str, "time": str,
+        "run": str,
+        "task": str,
+        "attempt": str,
+        "role": str,
+        "reward_set": str,
+        "iteration": int,
+        "total": float,
+        "checkpoint": str,
+        "facts": str,
+        "time": str,
     },
     events=(facts.RewardAssigned,),
     indexes=(("run", "role", "iteration", "total"),),
-)  # fmt: skip
+)
 def rewards(e: Recorded) -> Iterator[Row]:
     """``attempt`` is ``-`` where the teacher is rewarded for a task."""
     x = e.event

@@ -13,10 +13,16 @@ FIELDS = ("seq", "first", "last", "sha256", "previous", "created")
 @projection(
     key=("seq",),
     columns={
-        "seq": int, "first": int, "last": int, "sha256": str, "previous": str, "events": int, "created": str,
+        "seq": int,
+        "first": int,
+        "last": int,
+        "sha256": str,
+        "previous": str,
+        "events": int,
+        "created": str,
     },
     events=(facts.LogSealed,),
-)  # fmt: skip
+)
 def seals(e: Recorded) -> Iterator[Row]:
     """``seq`` is the checkpoint's place, behind the segment from ``first`` to ``last``."""
     if e.run == facts.LOG:

@@ -14,9 +14,25 @@ from agent0.projections.base import Row, behind_row, find, projection, select, s
 @projection(
     key=("submission",),
     columns={
-        "submission": str, "source": str, "student": str, "task": str, "attempt": str, "question": str, "domain": str,
-        "family": str, "level": int, "expected": str, "status": str, "answer": str, "correct": bool, "verifier": str,
-        "reason": str, "wall_s": float, "by": str, "submitted": str, "submitted_seq": int,
+        "submission": str,
+        "source": str,
+        "student": str,
+        "task": str,
+        "attempt": str,
+        "question": str,
+        "domain": str,
+        "family": str,
+        "level": int,
+        "expected": str,
+        "status": str,
+        "answer": str,
+        "correct": bool,
+        "verifier": str,
+        "reason": str,
+        "wall_s": float,
+        "by": str,
+        "submitted": str,
+        "submitted_seq": int,
     },
     events=(
         facts.TaskSubmitted,
@@ -27,7 +43,7 @@ from agent0.projections.base import Row, behind_row, find, projection, select, s
         alarms.ReactionDropped,
     ),
     indexes=(("submitted_seq",), ("source",)),
-)  # fmt: skip
+)
 def submissions(e: Recorded) -> Iterator[Row]:
     """``status``: submitted, attempted, verified, failed (its ``reason`` says of what), dropped."""
     if not e.run.startswith(facts.PREFIX):

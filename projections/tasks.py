@@ -15,11 +15,35 @@ from agent0.projections.reviews import list_reviews
 @projection(
     key=("run", "task"),
     columns={
-        "run": str, "task": str, "iteration": int, "slot": int, "domain": str, "family": str, "level": int,
-        "kind": str, "status": str, "question": str, "canonical": str, "params": str, "program": str, "subgoals": str,
-        "programs": str, "novelty": float, "against": int, "reason": str, "detail": str, "attempts": int,
-        "solve_rate": float, "teacher": str, "teacher_reward": float, "model": str, "prompt": str, "seed": int,
-        "requested": str, "requested_seq": int, "closed": str,
+        "run": str,
+        "task": str,
+        "iteration": int,
+        "slot": int,
+        "domain": str,
+        "family": str,
+        "level": int,
+        "kind": str,
+        "status": str,
+        "question": str,
+        "canonical": str,
+        "params": str,
+        "program": str,
+        "subgoals": str,
+        "programs": str,
+        "novelty": float,
+        "against": int,
+        "reason": str,
+        "detail": str,
+        "attempts": int,
+        "solve_rate": float,
+        "teacher": str,
+        "teacher_reward": float,
+        "model": str,
+        "prompt": str,
+        "seed": int,
+        "requested": str,
+        "requested_seq": int,
+        "closed": str,
     },
     events=(
         facts.TaskRequested,
@@ -33,7 +57,7 @@ from agent0.projections.reviews import list_reviews
     adds=("attempts",),
     first=("closed",),
     indexes=(("run", "iteration"), ("canonical",)),
-)  # fmt: skip
+)
 def tasks(e: Recorded) -> Iterator[Row]:
     """``status``: requested, proposed, accepted, rejected, dropped. ``reason``: why it was refused, or of an accepted
     one why its own answer is in doubt. ``closed`` is when the teacher was rewarded. ``subgoals`` and ``programs`` are

@@ -13,14 +13,36 @@ from agent0.projections.base import Row, as_json, find, projection, select, stam
 @projection(
     key=("run", "attempt", "number"),
     columns={
-        "run": str, "attempt": str, "number": int, "task": str, "turn": int, "inner": bool, "tool": str,
-        "arguments": str, "raw": str, "problem": str, "state": str, "output": str, "rc": int, "wall_s": float,
-        "cpu_s": float, "peak_mem_mib": float, "tier": str, "backend": str, "cached": bool, "artifact": str,
-        "reason": str, "output_bytes": int, "work": str, "files": int, "file_bytes": int, "time": str,
+        "run": str,
+        "attempt": str,
+        "number": int,
+        "task": str,
+        "turn": int,
+        "inner": bool,
+        "tool": str,
+        "arguments": str,
+        "raw": str,
+        "problem": str,
+        "state": str,
+        "output": str,
+        "rc": int,
+        "wall_s": float,
+        "cpu_s": float,
+        "peak_mem_mib": float,
+        "tier": str,
+        "backend": str,
+        "cached": bool,
+        "artifact": str,
+        "reason": str,
+        "output_bytes": int,
+        "work": str,
+        "files": int,
+        "file_bytes": int,
+        "time": str,
     },
     events=(facts.ToolCalled,),
     indexes=(("time",),),
-)  # fmt: skip
+)
 def tool_calls(e: Recorded) -> Iterator[Row]:
     """``problem`` says why a call could not be parsed, ``reason`` why it was refused or ended early; ``artifact`` is
     the digest of output too long for a row, ``work`` that of the work folder's manifest (None: it is empty)."""

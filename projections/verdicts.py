@@ -10,11 +10,22 @@ from agent0.projections.base import Row, as_json, projection, stamp
 @projection(
     key=("run", "attempt", "verifier"),
     columns={
-        "run": str, "attempt": str, "verifier": str, "task": str, "iteration": int, "correct": bool, "reason": str,
-        "expected": str, "got": str, "subgoals": str, "credit": float, "votes": str, "time": str,
+        "run": str,
+        "attempt": str,
+        "verifier": str,
+        "task": str,
+        "iteration": int,
+        "correct": bool,
+        "reason": str,
+        "expected": str,
+        "got": str,
+        "subgoals": str,
+        "credit": float,
+        "votes": str,
+        "time": str,
     },
     events=(facts.ResultVerified,),
-)  # fmt: skip
+)
 def verdicts(e: Recorded) -> Iterator[Row]:
     """``correct`` NULL means undecided, which is not false. ``subgoals`` is the JSON list of a long task's verdicts and
     ``credit`` the share that is right; both are NULL for a short one, as ``votes`` is where there was one check."""

@@ -43,11 +43,17 @@ SPREAD_S = {"verifier": 0.03, "rewarder": 0.02, "runner": 0.05}
 
 LATENCY = "latency=0.2"
 SIZES = {
-    "RUN__TEACHER__MODEL": LATENCY, "RUN__STUDENT__MODEL": LATENCY, "RUN__ATTEMPTS": "3",
-    "RUN__EVALUATION__VALIDATION": "3", "RUN__EVALUATION__TEST": "3", "HANDLERS__ACK_WAIT_S": "1",
-    "HANDLERS__IN_FLIGHT": "3", "HANDLERS__MAX_DELIVER": "1000", "HANDLERS__COMMIT_MS": "10",
+    "RUN__TEACHER__MODEL": LATENCY,
+    "RUN__STUDENT__MODEL": LATENCY,
+    "RUN__ATTEMPTS": "3",
+    "RUN__EVALUATION__VALIDATION": "3",
+    "RUN__EVALUATION__TEST": "3",
+    "HANDLERS__ACK_WAIT_S": "1",
+    "HANDLERS__IN_FLIGHT": "3",
+    "HANDLERS__MAX_DELIVER": "1000",
+    "HANDLERS__COMMIT_MS": "10",
     "SANDBOX__CGROUP": "never",
-}  # fmt: skip
+}
 """Three things at a time, a model that takes a while and a moment between an answer and its storing, so that there is
 a middle to be killed in; no delivery is the last; a sandbox is soon there."""
 
@@ -55,12 +61,21 @@ SHIPPED = {name: size for name, size in SIZES.items() if name.startswith("RUN__"
 """The same run under handlers and sandboxes as they are shipped."""
 
 VOLATILE = {
-    "wall_s": "a clock", "seconds": "a clock", "cpu_s": "a clock", "latency_p50_s": "a clock",
-    "latency_p95_s": "a clock", "peak_mem_mib": "measured", "cached": "the cache is each process's own",
-    "position": "a place in the stream", "after": "a place in the stream", "until": "a place in the stream",
-    "replay_after": "a place in the stream", "manifest": "an artifact that holds event ids",
-    "dataset": "a digest of event ids", "items": "an artifact that holds seconds",
-}  # fmt: skip
+    "wall_s": "a clock",
+    "seconds": "a clock",
+    "cpu_s": "a clock",
+    "latency_p50_s": "a clock",
+    "latency_p95_s": "a clock",
+    "peak_mem_mib": "measured",
+    "cached": "the cache is each process's own",
+    "position": "a place in the stream",
+    "after": "a place in the stream",
+    "until": "a place in the stream",
+    "replay_after": "a place in the stream",
+    "manifest": "an artifact that holds event ids",
+    "dataset": "a digest of event ids",
+    "items": "an artifact that holds seconds",
+}
 """Fields that may differ between two tellings of one run, and why; all others are equal."""
 
 MACHINES = {

@@ -35,9 +35,14 @@ from tests.test_grids import cell
 
 TASKS = 60
 FULL = {
-    "attempts": 100.0, "tokens": 5000.0, "learned_tokens": 900.0, "model_s": 1.0, "steps": 3.0, "training_s": 1.0,
+    "attempts": 100.0,
+    "tokens": 5000.0,
+    "learned_tokens": 900.0,
+    "model_s": 1.0,
+    "steps": 3.0,
+    "training_s": 1.0,
     "wall_s": 9.0,
-}  # fmt: skip
+}
 Right = Mapping[str, Sequence[int]]
 """By arm, seed by seed: how many of the tasks are solved at the end, the first so many."""
 

@@ -55,9 +55,13 @@ def silent(server: OpenAIStandIn, *numbers: int) -> list[int]:
 
 def bench(server: OpenAIStandIn, data: Path, *more: str) -> Said:
     settings = {
-        "base_url": f"{server.url}/v1", "timeout_s": 0.3, "silent_s": 0.3, "parallel": 2, "max_calls": 0,
+        "base_url": f"{server.url}/v1",
+        "timeout_s": 0.3,
+        "silent_s": 0.3,
+        "parallel": 2,
+        "max_calls": 0,
         "max_turns": 1,
-    }  # fmt: skip
+    }
     sets = [word for name, value in settings.items() for word in ("-s", f"run.student.{name}={value}")]
     words = ("gsm8k", "--data", str(data), "--provider", "openai", "--model", "student", *sets, *more)
     return agent0("bench", "run", *words, home=data / "home")

@@ -247,14 +247,18 @@ def test_the_rate_rises_over_its_first_steps_and_falls_to_its_end() -> None:
         ({"curriculum.levels": "[5, 99]"}, r"Level 99 of reversal cannot be answered.*max_tokens"),
         (
             {
-                "student.provider": "ollama", "student.num_ctx": "128", "student.max_tokens": "70",
-                "curriculum.levels": "[58]", "training.student.enabled": "false", "evaluation.forced_tool": "false",
+                "student.provider": "ollama",
+                "student.num_ctx": "128",
+                "student.max_tokens": "70",
+                "curriculum.levels": "[58]",
+                "training.student.enabled": "false",
+                "evaluation.forced_tool": "false",
             },
             "Level 58 of reversal is beyond the context.*holds 128",
         ),
         ({"student.model": "long"}, "What the base was taught cannot be replayed"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_work_is_refused_by_name(settings: dict[str, str], why: str) -> None:
     with pytest.raises(ConfigError, match=why):
         check_names(load("climb", {f"run.{key}": value for key, value in settings.items()}, {}).run)

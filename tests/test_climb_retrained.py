@@ -14,10 +14,16 @@ pytestmark = pytest.mark.slow  # part of make crash
 SMALL = (
     *("--profile", "climb", "--seed", "0", "--iterations", "2", "--tasks", "64", "--name", "climbed"),
     *(
-        "-s", "run.evaluation.validation=54", "-s", "run.training.student.steps=20", "-s", "run.evaluation.test=0",
-        "-s", "sandbox.workers=1",
+        "-s",
+        "run.evaluation.validation=54",
+        "-s",
+        "run.training.student.steps=20",
+        "-s",
+        "run.evaluation.test=0",
+        "-s",
+        "sandbox.workers=1",
     ),
-)  # fmt: skip
+)
 RETRAIN = ("experiment", "retrain", "climbed", "--json", "--name")
 
 

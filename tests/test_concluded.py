@@ -198,11 +198,18 @@ def test_a_number_of_another_language_is_no_unit(number: str) -> None:
 @pytest.mark.parametrize(
     "reply",
     [
-        r"\boxed{answer}", r"\boxed{?}", r"\boxed{\text{your answer}}", r"\boxed{...}", "I don't know.",
-        "The answer is ?", "The answer is I don't know.", "<answer></answer>", "<answer>I cannot solve this.</answer>",
+        r"\boxed{answer}",
+        r"\boxed{?}",
+        r"\boxed{\text{your answer}}",
+        r"\boxed{...}",
+        "I don't know.",
+        "The answer is ?",
+        "The answer is I don't know.",
+        "<answer></answer>",
+        "<answer>I cannot solve this.</answer>",
         "Sorry, no idea.",
     ],
-)  # fmt: skip
+)
 def test_a_blank_is_no_answer(reply: str) -> None:
     assert answer_in(reply) is None
     assert compared("17", reply, reply=True).reason == "no answer"
@@ -249,10 +256,14 @@ def test_nothing_beside_a_box_or_within_thoughts_is_read(gold: str) -> None:
 @pytest.mark.parametrize(
     "reply",
     [
-        "One of them is 12.", "So one of the roots is $12$.", "Another is **12**.", "One possible value of x is 12.",
-        "One root equals 12.", "12 is another.",
+        "One of them is 12.",
+        "So one of the roots is $12$.",
+        "Another is **12**.",
+        "One possible value of x is 12.",
+        "One root equals 12.",
+        "12 is another.",
     ],
-)  # fmt: skip
+)
 def test_one_of_several_values_is_not_the_value(reply: str) -> None:
     assert compared("12", reply, reply=True).correct is not True
 
@@ -260,10 +271,14 @@ def test_one_of_several_values_is_not_the_value(reply: str) -> None:
 @pytest.mark.parametrize(
     "reply",
     [
-        "The only root is 12.", "There is only one solution: 12.", "One root is 5. So the answer is 12.",
-        "One hour is 12 pages.", r"One of them is $\boxed{12}$.", "The other number is 12.",
+        "The only root is 12.",
+        "There is only one solution: 12.",
+        "One root is 5. So the answer is 12.",
+        "One hour is 12 pages.",
+        r"One of them is $\boxed{12}$.",
+        "The other number is 12.",
     ],
-)  # fmt: skip
+)
 def test_what_is_the_only_value_is_one(reply: str) -> None:
     assert compared("12", reply, reply=True).correct is True
 

@@ -22,9 +22,13 @@ from tests.world import ports
 pytestmark = pytest.mark.slow
 
 SIZES = {
-    "RUN__ITERATIONS": "1", "RUN__TASKS": "4", "RUN__ATTEMPTS": "2", "RUN__EVALUATION__VALIDATION": "3",
-    "RUN__EVALUATION__TEST": "3", "HANDLERS__ACK_WAIT_S": "1",
-}  # fmt: skip
+    "RUN__ITERATIONS": "1",
+    "RUN__TASKS": "4",
+    "RUN__ATTEMPTS": "2",
+    "RUN__EVALUATION__VALIDATION": "3",
+    "RUN__EVALUATION__TEST": "3",
+    "HANDLERS__ACK_WAIT_S": "1",
+}
 REWARD, AT = "assign_reward", "t0-000-a0"
 """A handler whose processes begin fast, and the attempt that it is given."""
 SCRIPT = """

@@ -47,10 +47,18 @@ CALLS = (
     "<think>easy</think>\n```py\nprint(1)\n```",
 )
 PROSE = (
-    "I had rather not say.", "The answer is 42", "Let me think about it step by step.",
-    "It has arguments on both sides.", "a < b and c > d", "Use `print(1)` for that.", "The action: wait and see.",
-    "<think>``` no code</think> 12", "[1, 2, 3]", '{"answer": 42}', "f(x) = x",
-)  # fmt: skip
+    "I had rather not say.",
+    "The answer is 42",
+    "Let me think about it step by step.",
+    "It has arguments on both sides.",
+    "a < b and c > d",
+    "Use `print(1)` for that.",
+    "The action: wait and see.",
+    "<think>``` no code</think> 12",
+    "[1, 2, 3]",
+    '{"answer": 42}',
+    "f(x) = x",
+)
 THOUGHTS = (
     "<think>\nFirst, 6 * 7",
     "<think>one</think> and <think>two",

@@ -92,9 +92,16 @@ def test_many_fences_are_read_in_time() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "\\boxed{42}", "```json\n{\"answer\": 42}\n```\n\\boxed{42}", "```text\nprint(1)\n```", "```output\n42\n```",
-        "```\nplain words\n```", "```\n42\n```", "Write it between ``` and ```: \\boxed{1}",
-        "Use `print(6*7)` to see 42.", "inline ```python print(1)``` code", "```javascript\nconsole.log(1)\n```",
+        "\\boxed{42}",
+        "```json\n{\"answer\": 42}\n```\n\\boxed{42}",
+        "```text\nprint(1)\n```",
+        "```output\n42\n```",
+        "```\nplain words\n```",
+        "```\n42\n```",
+        "Write it between ``` and ```: \\boxed{1}",
+        "Use `print(6*7)` to see 42.",
+        "inline ```python print(1)``` code",
+        "```javascript\nconsole.log(1)\n```",
     ],
 )  # fmt: skip
 def test_other_blocks_are_text(text: str) -> None:

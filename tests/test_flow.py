@@ -132,9 +132,17 @@ def test_the_story_has_every_kind_of_event_a_healthy_run_has() -> None:
         "ModelCalled CallRouted Batch StudentExamined BudgetChanged RunLabelled RunDeleted"
     )
     other = (
-        "TurnCompleted", "PolicyChanged", "Benchmark", "ItemScored", "CalibratorFitted", "TaskReviewed",
-        "TaskSubmitted", "GainRequested", "ProbeSelected", "SubsetMeasured",
-    )  # fmt: skip
+        "TurnCompleted",
+        "PolicyChanged",
+        "Benchmark",
+        "ItemScored",
+        "CalibratorFitted",
+        "TaskReviewed",
+        "TaskSubmitted",
+        "GainRequested",
+        "ProbeSelected",
+        "SubsetMeasured",
+    )
     healthy = {name for name in event_types() if not name.startswith((*unhealthy.split(), *other))}
     assert {r.type for r in whole_run()} | {"CheckpointRejected", "AlarmRaised"} == healthy
 

@@ -148,10 +148,14 @@ def test_pairs_of_other_sources_fare_the_same() -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        "1 " + "ab " * 120 + "!", "1" + "a" * 380 + "!", "7 " + "per " * 95, "3 cm / " * 50, "2" + " a.b" * 90,
+        "1 " + "ab " * 120 + "!",
+        "1" + "a" * 380 + "!",
+        "7 " + "per " * 95,
+        "3 cm / " * 50,
+        "2" + " a.b" * 90,
         "5 m^" * 90,
     ],
-)  # fmt: skip
+)
 def test_units_take_no_time(said: str) -> None:
     before = time.process_time()
     assert grade("17", said).correct is not True

@@ -131,8 +131,14 @@ def judging(held: float | None, candidate: str | None = "student-0") -> RunState
 
 def scored(accuracy: float, checkpoint: str = "student-0") -> checkpoints.CheckpointEvaluated:
     plain = {
-        "evaluation": "e", "iteration": 0, "split": "validation", "n": 100, "correct": 1, "lower95": 0, "upper95": 1,
-    }  # fmt: skip
+        "evaluation": "e",
+        "iteration": 0,
+        "split": "validation",
+        "n": 100,
+        "correct": 1,
+        "lower95": 0,
+        "upper95": 1,
+    }
     return checkpoints.CheckpointEvaluated(**plain, checkpoint=checkpoint, accuracy=accuracy, tool_use=0)  # type: ignore[arg-type]
 
 

@@ -135,10 +135,17 @@ def test_an_attempt_that_goes_on_can_be_read_too(tmp_path: Path) -> None:
 
 
 SIZES = {
-    "PROFILE": "long", "RUN__ITERATIONS": "1", "RUN__TASKS": "4", "RUN__ATTEMPTS": "4",
-    "RUN__EVALUATION__VALIDATION": "1", "RUN__EVALUATION__TEST": "0", "RUN__EVALUATION__FORCED_TOOL": "false",
-    "RUN__STUDENT__MODEL": "latency=0.1", "HANDLERS__ACK_WAIT_S": "1", "HANDLERS__IN_FLIGHT": "2",
-}  # fmt: skip
+    "PROFILE": "long",
+    "RUN__ITERATIONS": "1",
+    "RUN__TASKS": "4",
+    "RUN__ATTEMPTS": "4",
+    "RUN__EVALUATION__VALIDATION": "1",
+    "RUN__EVALUATION__TEST": "0",
+    "RUN__EVALUATION__FORCED_TOOL": "false",
+    "RUN__STUDENT__MODEL": "latency=0.1",
+    "HANDLERS__ACK_WAIT_S": "1",
+    "HANDLERS__IN_FLIGHT": "2",
+}
 """Two turns at a time, so that there is a middle to be killed in."""
 STUDENT = KINDS["student"]
 OTHERS = ("handlers", "run", *(name for kind, words in KINDS.items() for name in words[2:] if kind != "student"))

@@ -73,10 +73,14 @@ def test_a_name_that_is_none_or_of_several_is_refused_by_every_command(
 @pytest.mark.parametrize(
     "command",
     [
-        "model list --run", "experiment list --run", "failures list --run", "events grep run --run", "task list",
+        "model list --run",
+        "experiment list --run",
+        "failures list --run",
+        "events grep run --run",
+        "task list",
         "report",
     ],
-)  # fmt: skip
+)
 def test_every_command_that_takes_a_run_takes_a_beginning_of_its_id(home: Path, command: str) -> None:
     by_id, by_beginning = (call(*command.split(), name, "--json", home=home) for name in ("story-two", "story-t"))
     assert by_id.code == 0 and by_id.out == by_beginning.out

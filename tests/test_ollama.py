@@ -87,9 +87,18 @@ async def test_what_goes_over_the_wire(student: Ollama, server: OllamaServer) ->
     body = server.asked[-1]
     assert body["model"] == "qwen2.5:7b" and body["stream"] is True and body["keep_alive"] == "10m"
     assert body["options"] == {
-        "temperature": 0.5, "top_p": 1.0, "seed": 5 + 2**40 % 2**31, "num_predict": 48, "num_ctx": 4096, "top_k": 0,
-        "min_p": 0.0, "typical_p": 1.0, "repeat_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0,
-    }  # fmt: skip
+        "temperature": 0.5,
+        "top_p": 1.0,
+        "seed": 5 + 2**40 % 2**31,
+        "num_predict": 48,
+        "num_ctx": 4096,
+        "top_k": 0,
+        "min_p": 0.0,
+        "typical_p": 1.0,
+        "repeat_penalty": 1.0,
+        "presence_penalty": 0.0,
+        "frequency_penalty": 0.0,
+    }
     assert not body.get("tools")
     system, *others = body["messages"]
     assert others == [

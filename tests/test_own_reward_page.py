@@ -18,9 +18,16 @@ FILE = re.compile(r"```python\n# file: (my_reward\.py)\n(.*?)```", re.S)
 SMALLER = {
     "run start": ("--tasks", "3", "--attempts", "2", "--iterations", "1"),
     "experiment ablation": (
-        "--profile", "scripted", "--seeds", "0", "--set", "run.iterations=1", "--set", "run.tasks=2",
+        "--profile",
+        "scripted",
+        "--seeds",
+        "0",
+        "--set",
+        "run.iterations=1",
+        "--set",
+        "run.tasks=2",
     ),
-}  # fmt: skip
+}
 FEW = ("--set", "run.evaluation.validation=2", "--set", "run.evaluation.test=2", "--set", "sandbox.workers=1")
 
 

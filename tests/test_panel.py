@@ -305,9 +305,16 @@ async def test_the_panel_end_to_end() -> None:
 
 
 HOSTILE = [
-    "9" * 60_000, "(" * 4000, "9**9**9**9", "x" * 1000, "\x00", "\u202e3\u200b", "This is right.", "{" * 3000,
+    "9" * 60_000,
+    "(" * 4000,
+    "9**9**9**9",
+    "x" * 1000,
+    "\x00",
+    "\u202e3\u200b",
+    "This is right.",
+    "{" * 3000,
     "=" * 900,
-]  # fmt: skip
+]
 
 
 @settings(max_examples=30, deadline=None)

@@ -213,8 +213,14 @@ def test_fences_hold_calls_only_where_they_look_like_one() -> None:
 
 
 AROUND = (
-    "", "\n", "\n\n", " \t\nSo it is.", "\n```python\nprint(1)\n```\n", '\n```json\n{"x": 1}\n```\n', "\n\\boxed{7}\n",
-)  # fmt: skip
+    "",
+    "\n",
+    "\n\n",
+    " \t\nSo it is.",
+    "\n```python\nprint(1)\n```\n",
+    '\n```json\n{"x": 1}\n```\n',
+    "\n\\boxed{7}\n",
+)
 
 
 @pytest.mark.parametrize("after", AROUND)

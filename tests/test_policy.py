@@ -194,8 +194,13 @@ def test_commands_word_by_word() -> None:
     found = judge_command(PolicyConfig(), "cd src && cat a | git apply; /usr/bin/perl -e1; ./mine `curl x`")
     assert found is not None
     assert {one.name: one.allowed for one in found} == {
-        "cd": True, "cat": True, "git": False, "/usr/bin/perl": False, "./mine": True, "curl": False,
-    }  # fmt: skip
+        "cd": True,
+        "cat": True,
+        "git": False,
+        "/usr/bin/perl": False,
+        "./mine": True,
+        "curl": False,
+    }
     assert judge_command(PolicyConfig(), "echo 'never closed") is None
 
 

@@ -17,9 +17,13 @@ from tests.processes import KINDS, Crew
 pytestmark = pytest.mark.slow
 
 SIZES = {
-    "RUN__ITERATIONS": "2", "RUN__TASKS": "4", "RUN__ATTEMPTS": "3", "RUN__EVALUATION__VALIDATION": "3",
-    "RUN__EVALUATION__TEST": "3", "RUN__STUDENT__TOOLS": '["python"]',
-}  # fmt: skip
+    "RUN__ITERATIONS": "2",
+    "RUN__TASKS": "4",
+    "RUN__ATTEMPTS": "3",
+    "RUN__EVALUATION__VALIDATION": "3",
+    "RUN__EVALUATION__TEST": "3",
+    "RUN__STUDENT__TOOLS": '["python"]',
+}
 
 
 @pytest.fixture(scope="module")

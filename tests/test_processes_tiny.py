@@ -16,11 +16,16 @@ ATTEMPTS = 3
 KINDS = {
     "runner": ("advance_run", "raise_alarm", "measure_iteration", "guard_run"),
     "model": (
-        "propose_task", "screen_task", "attempt_task", "continue_attempt", "evaluate_checkpoint", "evaluate_item",
+        "propose_task",
+        "screen_task",
+        "attempt_task",
+        "continue_attempt",
+        "evaluate_checkpoint",
+        "evaluate_item",
     ),
     "verifier": ("verify_result", "assign_reward"),
     "trainer": ("train_checkpoint", "judge_checkpoint", "judge_teacher"),
-}  # fmt: skip
+}
 """Each that asks the model loads it, which takes longer than all it does here: one does, and one trains it."""
 
 SIZES = {

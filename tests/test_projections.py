@@ -98,11 +98,18 @@ def test_the_told_runs_hold_every_event_class() -> None:
     told = {
         e.type
         for e in [
-            *whole_run(iterations=4, tasks=6, attempts=1), *cancelled_run(), *failed_run(), *deleted_run(),
-            *policy_changes(), *budget_entries(), *benchmark_run(), *experiment(), *submitted_task(),
+            *whole_run(iterations=4, tasks=6, attempts=1),
+            *cancelled_run(),
+            *failed_run(),
+            *deleted_run(),
+            *policy_changes(),
+            *budget_entries(),
+            *benchmark_run(),
+            *experiment(),
+            *submitted_task(),
             *measured_gains(),
         ]
-    }  # fmt: skip
+    }
     assert told == set(event_types())
 
 

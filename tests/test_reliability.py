@@ -63,9 +63,15 @@ def test_the_middle_of_work_is_told_from_its_end(told: list[Recorded]) -> None:
 
 
 GOOD: Line = {
-    "what": "round", "finished": True, "rebuilt": True, "same": True, "missing": 0, "load": 1, "begun": 0,
+    "what": "round",
+    "finished": True,
+    "rebuilt": True,
+    "same": True,
+    "missing": 0,
+    "load": 1,
+    "begun": 0,
     "seconds": 60,
-}  # fmt: skip
+}
 KILL: Line = {"role": "student", "middle": True, "back_s": 1.0, "lost": 0, "twice": 0}
 
 
@@ -104,8 +110,14 @@ def test_what_was_cut_off_is_done_again(tmp_path: Path) -> None:
 def test_what_broke_off_is_done_again_under_other_code_and_still_told(tmp_path: Path) -> None:
     state = State(tmp_path / "state.jsonl")
     broke = {
-        "what": "round", "number": 0, "code": "old", "failed": "AssertionError", "load": 1, "begun": 0, "seconds": 9,
-    }  # fmt: skip
+        "what": "round",
+        "number": 0,
+        "code": "old",
+        "failed": "AssertionError",
+        "load": 1,
+        "begun": 0,
+        "seconds": 9,
+    }
     state.add(broke)
     assert _tried(state, "round") == set()
     state.add({**broke, "code": code_rev()})

@@ -22,15 +22,33 @@ from agent0.state.run_state import AttemptState, RunState, TaskState
 
 TASKS = 1000
 BATCH = (
-    "What is 12+30?", "Compute 12+30.", "What is 12+31?", "What is the sum of 3 and 4 and 3 and 4?",
-    "What is the sum of 3 and 4?", "", "Sort [3, 1, 2].", "the the the the",
-)  # fmt: skip
+    "What is 12+30?",
+    "Compute 12+30.",
+    "What is 12+31?",
+    "What is the sum of 3 and 4 and 3 and 4?",
+    "What is the sum of 3 and 4?",
+    "",
+    "Sort [3, 1, 2].",
+    "the the the the",
+)
 RECORDED = [
-    "0x1.84f9dec791305p-1", "0x1.f9dfffe650c94p-1", "0x1.e8c386fa24150p-1", "0x1.84f9dec791305p-1",
-    "0x1.f9dfffe650c94p-1", "0x1.e8c386fa24150p-1", "0x1.f9dfffe650c94p-1", "0x1.f9dfffe650c94p-1",
-    "0x1.ae1fc86aad9b0p-2", "0x1.f7476d1e0b167p-1", "0x1.e8c386fa24150p-1", "0x1.e8c386fa24150p-1",
-    "0x1.ae1fc86aad9b0p-2", "0x1.f1c751b5c3712p-1", "0x1.f7476d1e0b167p-1", "0x1.f1c751b5c3712p-1",
-]  # fmt: skip
+    "0x1.84f9dec791305p-1",
+    "0x1.f9dfffe650c94p-1",
+    "0x1.e8c386fa24150p-1",
+    "0x1.84f9dec791305p-1",
+    "0x1.f9dfffe650c94p-1",
+    "0x1.e8c386fa24150p-1",
+    "0x1.f9dfffe650c94p-1",
+    "0x1.f9dfffe650c94p-1",
+    "0x1.ae1fc86aad9b0p-2",
+    "0x1.f7476d1e0b167p-1",
+    "0x1.e8c386fa24150p-1",
+    "0x1.e8c386fa24150p-1",
+    "0x1.ae1fc86aad9b0p-2",
+    "0x1.f1c751b5c3712p-1",
+    "0x1.f7476d1e0b167p-1",
+    "0x1.f1c751b5c3712p-1",
+]
 """Distances strictly between 0 and 1, row by row, as they were when receipts of sets ``paper`` and ``released`` were
 first recorded."""
 

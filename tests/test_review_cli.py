@@ -53,9 +53,13 @@ def test_a_person_sees_what_awaits_a_verdict_and_gives_one(tmp_path: Path) -> No
 
 
 ROW = {
-    "task": "t0-000", "attempt": "t0-000-a0", "status": "verified", "answer": "7", "correct": None,
+    "task": "t0-000",
+    "attempt": "t0-000-a0",
+    "status": "verified",
+    "answer": "7",
+    "correct": None,
     "verifier": "panel",
-}  # fmt: skip
+}
 OTHER = {**ROW, "attempt": "t0-000-a1", "answer": "7.0"}
 
 

@@ -61,9 +61,15 @@ def told(home: Path, *words: str) -> Any:
 def test_strategies_are_listed_with_what_they_read(tmp_path: Path) -> None:
     rows = told(tmp_path, "router", "strategies")
     assert {row["strategy"]: row["reads"] for row in rows} == {
-        "ab": "share", "budgeted": "threshold, allowance", "cascade": "threshold", "cost_aware": "worth",
-        "ensemble": "", "local_only": "", "shadow": "", "threshold": "threshold",
-    }  # fmt: skip
+        "ab": "share",
+        "budgeted": "threshold, allowance",
+        "cascade": "threshold",
+        "cost_aware": "worth",
+        "ensemble": "",
+        "local_only": "",
+        "shadow": "",
+        "threshold": "threshold",
+    }
     assert all(row["what"] for row in rows)
 
 

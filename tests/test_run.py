@@ -136,8 +136,16 @@ def test_decisions_name_the_state_they_were_made_in() -> None:
 # --- order -------------------------------------------------------------------------------------------------------
 
 VOLATILE = {
-    "wall_s", "seconds", "latency_p50_s", "latency_p95_s", "cached", "position", "after", "until", "replay_after",
-}  # fmt: skip
+    "wall_s",
+    "seconds",
+    "latency_p50_s",
+    "latency_p95_s",
+    "cached",
+    "position",
+    "after",
+    "until",
+    "replay_after",
+}
 """Clocks and places in the stream."""
 NAMES_IDS = {"manifest", "items", "dataset"}
 """Artifacts that hold event ids or seconds, and digests of event ids."""
@@ -263,8 +271,14 @@ def _given_up(cause: Recorded, handler: str) -> Event:
 
 
 IDLE = {
-    "continue_attempt", "fail_run", "guard_run", "measure_gain", "settle_review", "solve_submission", "watch_budget",
-}  # fmt: skip
+    "continue_attempt",
+    "fail_run",
+    "guard_run",
+    "measure_gain",
+    "settle_review",
+    "solve_submission",
+    "watch_budget",
+}
 """Handlers that have nothing to do in a brief run of short tasks: none of their reactions can fail there.
 ``measure_gain`` has its own in ``tests/test_gain.py``, ``guard_run`` in ``tests/test_guards.py``."""
 WORKERS = sorted(set(handlers()) - {"advance_run", "raise_alarm"} - IDLE)

@@ -211,8 +211,13 @@ def test_top_counts_what_the_log_says(held: Settings, manifests: list[str]) -> N
     assert (seen["runs"], seen["attempts_under_way"]) == (1, 1)
     rows = {row["tool"]: row for row in seen["tools"]}
     assert {name: rows["python"][name] for name in ("calls", "per_min", "limits", "kills", "refused", "ok")} == {
-        "calls": 2, "per_min": 2, "limits": 1, "kills": 1, "refused": 0, "ok": 1,
-    }  # fmt: skip
+        "calls": 2,
+        "per_min": 2,
+        "limits": 1,
+        "kills": 1,
+        "refused": 0,
+        "ok": 1,
+    }
     assert rows["shell"]["refused"] == 1
     assert 0 < rows["python"]["p50_ms"] <= rows["python"]["p95_ms"] <= rows["python"]["p99_ms"] <= 50
     told = sandbox(held, "top", "--once", "--run", "LAST")

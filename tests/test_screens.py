@@ -30,11 +30,25 @@ from tests.test_report import told
 
 SCREENS = Path(__file__).parent / "data" / "screens"
 COMMANDS = (
-    "run list", "run show r1", "run show r1 --full", "run show r8", "run story r1", "task list r1 --limit 8",
-    "task show t0-000 r1", "trajectory list r1 --limit 8", "trajectory show t0-000-a0 r1", "reward explain t0-000 r1",
-    "curriculum show r1", "events grep t0-000 --limit 8", "experiment list", "model list", "model show r1/student-0",
-    "failures list --status all", "run diff r1 r8", "events show 1",
-)  # fmt: skip
+    "run list",
+    "run show r1",
+    "run show r1 --full",
+    "run show r8",
+    "run story r1",
+    "task list r1 --limit 8",
+    "task show t0-000 r1",
+    "trajectory list r1 --limit 8",
+    "trajectory show t0-000-a0 r1",
+    "reward explain t0-000 r1",
+    "curriculum show r1",
+    "events grep t0-000 --limit 8",
+    "experiment list",
+    "model list",
+    "model show r1/student-0",
+    "failures list --status all",
+    "run diff r1 r8",
+    "events show 1",
+)
 WIDTHS = (80, 120)
 ID = re.compile(r"\b(?:t\d+-\d{3}(?:-a\d+)?|r\d(?:/\w+-\d+)?|(?:student|teacher)-\d+)\b")
 NOW = datetime(2026, 1, 2, 3, 40, 10, tzinfo=UTC)

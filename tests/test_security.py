@@ -34,9 +34,13 @@ from tests.test_architecture import FILES
 from tests.test_architecture import source as parsed
 
 SIZES = {
-    "RUN__ITERATIONS": "1", "RUN__TASKS": "3", "RUN__ATTEMPTS": "2", "RUN__EVALUATION__VALIDATION": "3",
-    "RUN__EVALUATION__TEST": "0", "RUN__STUDENT__MODEL": "latency=0.05",
-}  # fmt: skip
+    "RUN__ITERATIONS": "1",
+    "RUN__TASKS": "3",
+    "RUN__ATTEMPTS": "2",
+    "RUN__EVALUATION__VALIDATION": "3",
+    "RUN__EVALUATION__TEST": "0",
+    "RUN__STUDENT__MODEL": "latency=0.05",
+}
 KEYS = {name: f"sk-canary-{name.lower()}" for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY")}
 
 

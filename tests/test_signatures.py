@@ -17,9 +17,14 @@ PROGRAM = """def area({a}, {b}):
     return {c} if {c} > {n} else 0
 print(area({n}, 4))"""
 OTHERS = [
-    "print(sum([3, 4]))", "print(max([3, 4]))", "print(sorted([3, 4])[0])",
-    "n = 3\nwhile n < 100:\n    n *= 2\nprint(n)", "for n in range(3):\n    print(n)", "print(3 + 4)", "print(3 * 4)",
-]  # fmt: skip
+    "print(sum([3, 4]))",
+    "print(max([3, 4]))",
+    "print(sorted([3, 4])[0])",
+    "n = 3\nwhile n < 100:\n    n *= 2\nprint(n)",
+    "for n in range(3):\n    print(n)",
+    "print(3 + 4)",
+    "print(3 * 4)",
+]
 NAME = st.from_regex(r"[a-z]{1,6}", fullmatch=True).filter(
     lambda name: name != "area" and not iskeyword(name) and not hasattr(builtins, name)
 )

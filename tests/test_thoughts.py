@@ -185,10 +185,20 @@ def test_a_turn_ends_where_its_mark_says(text: str, own: str) -> None:
 @pytest.mark.parametrize(
     "piece",
     [
-        "<think>", "</think>", "<", "[think]", "'", '"', '\\"', "```\n", "`", "<|channel|>", "<    ",
+        "<think>",
+        "</think>",
+        "<",
+        "[think]",
+        "'",
+        '"',
+        '\\"',
+        "```\n",
+        "`",
+        "<|channel|>",
+        "<    ",
         "<think></analysis>",
     ],
-)  # fmt: skip
+)
 def test_long_hostile_text_is_split_and_nothing_is_invented(piece: str) -> None:
     text = piece * (60_000 // len(piece))
     for opened in (False, True):

@@ -136,9 +136,15 @@ def test_an_item_of_an_evaluation_remembers_that_it_was_cut_off() -> None:
 def overview(**changes: Any) -> dict[str, Any]:
     config = {"student": {"max_tokens": 96}, "evaluation": {"max_truncated": 0.1}, "curriculum": {}}
     plain = {
-        "run": "r1", "profile": "p", "seed": 0, "status": "finished", "iterations": 1, "tasks": 1, "attempts": 1,
+        "run": "r1",
+        "profile": "p",
+        "seed": 0,
+        "status": "finished",
+        "iterations": 1,
+        "tasks": 1,
+        "attempts": 1,
         "parent": None,
-    }  # fmt: skip
+    }
     plain |= {"parent": None, "parent_seq": None}
     return {**plain, "wall_s": 1.0, "gain": [], "validation": [], "config": config, "truncated": [], **changes}
 

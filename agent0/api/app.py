@@ -105,9 +105,13 @@ def _describe(app: FastAPI) -> None:
 
 def _handlers() -> dict[int | type[Exception], Answer]:
     return {
-        Agent0Error: _user_error, NotModified: _same, RequestValidationError: _invalid, HTTPException: _http,
-        sqlite3.Error: _tables, 500: _defect,
-    }  # fmt: skip
+        Agent0Error: _user_error,
+        NotModified: _same,
+        RequestValidationError: _invalid,
+        HTTPException: _http,
+        sqlite3.Error: _tables,
+        500: _defect,
+    }
 
 
 async def _user_error(request: Request, error: Agent0Error) -> Response:

@@ -55,9 +55,13 @@ class RateError(OperationError):
 
 
 STATUS: Mapping[type[Agent0Error], int] = {
-    BudgetExhaustedError: 402, UnknownKeyError: 401, StaleError: 412, FullError: 503, PendingError: 503,
+    BudgetExhaustedError: 402,
+    UnknownKeyError: 401,
+    StaleError: 412,
+    FullError: 503,
+    PendingError: 503,
     RateError: 429,
-}  # fmt: skip
+}
 """Errors whose status says more than that of their kind."""
 
 

@@ -13,8 +13,16 @@ from agent0.tools.definition import SANDBOXED, VALUES, Example, Need, Run, Tool
 from agent0.tools.workspace import Workspace
 
 __all__ = [
-    "SANDBOXED", "VALUES", "Example", "Tool", "arguments_of", "control_names", "offered", "tool", "tools",
-]  # fmt: skip
+    "SANDBOXED",
+    "VALUES",
+    "Example",
+    "Tool",
+    "arguments_of",
+    "control_names",
+    "offered",
+    "tool",
+    "tools",
+]
 
 _tools = Registry[str, Tool](
     "tools", f"{__name__}.builtin", same=lambda registered, new: registered.run.__module__ == new.run.__module__

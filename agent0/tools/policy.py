@@ -18,9 +18,13 @@ from agent0.settings import PolicyConfig
 from agent0.tools.shell_commands import BUILTINS, command_words
 
 FIELDS: dict[PolicyKind, str] = {
-    "executable": "executables", "module": "modules", "host": "hosts", "method": "methods", "sql": "sql",
+    "executable": "executables",
+    "module": "modules",
+    "host": "hosts",
+    "method": "methods",
+    "sql": "sql",
     "path": "paths",
-}  # fmt: skip
+}
 """Kind of a change -> the list of PolicyConfig that it changes."""
 
 _STARTERS = (

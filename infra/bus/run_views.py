@@ -25,8 +25,13 @@ EVERY = 512
 IDLE_VIEWS = 16
 """Views of runs that are over, or of no run, which stay in memory."""
 _NOTED = (
-    RunResumed, RunCancelled, DependencyLost, DependencyRestored, ReactionTried, ReactionRetried,
-)  # fmt: skip
+    RunResumed,
+    RunCancelled,
+    DependencyLost,
+    DependencyRestored,
+    ReactionTried,
+    ReactionRetried,
+)
 
 
 class BrokenViewError(Exception):

@@ -150,10 +150,14 @@ def _is_near(host: str) -> bool:
 
 
 _KEYS = {
-    "read": "input_tokens", "cache_read": "cache_read_tokens", "cache_write": "cache_write_tokens",
-    "cache_write_1h": "cache_write_1h_tokens", "written": "output_tokens", "reasoning": "output_reasoning_tokens",
+    "read": "input_tokens",
+    "cache_read": "cache_read_tokens",
+    "cache_write": "cache_write_tokens",
+    "cache_write_1h": "cache_write_1h_tokens",
+    "written": "output_tokens",
+    "reasoning": "output_reasoning_tokens",
     "searches": "web_searches",
-}  # fmt: skip
+}
 
 
 def _usage(tokens: TokenCounts) -> Any:

@@ -24,9 +24,13 @@ _LONGEST_NOTE = 64 << 10
 _REGULAR = (tarfile.REGTYPE, tarfile.AREGTYPE)
 _OTHER = "is no file of an archive"
 _REFUSED = {
-    tarfile.LNKTYPE: "a hard link", tarfile.SYMTYPE: "a symbolic link", tarfile.CHRTYPE: "a device",
-    tarfile.BLKTYPE: "a device", tarfile.FIFOTYPE: "a pipe", tarfile.GNUTYPE_SPARSE: "a file with holes",
-}  # fmt: skip
+    tarfile.LNKTYPE: "a hard link",
+    tarfile.SYMTYPE: "a symbolic link",
+    tarfile.CHRTYPE: "a device",
+    tarfile.BLKTYPE: "a device",
+    tarfile.FIFOTYPE: "a pipe",
+    tarfile.GNUTYPE_SPARSE: "a file with holes",
+}
 
 
 class DamagedError(LogError):

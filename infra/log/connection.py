@@ -230,10 +230,15 @@ async def apart(asking: Coroutine[Any, Any, T]) -> T:
 def reconnecting(link: Link) -> dict[str, Any]:
     """Keyword arguments of a client that never gives up."""
     return {
-        "max_reconnect_attempts": -1, "reconnect_time_wait": 0.5, "ping_interval": 20, "pending_size": 16 << 20,
-        "error_cb": link.on_error, "disconnected_cb": link.on_disconnect, "reconnected_cb": link.on_reconnect,
+        "max_reconnect_attempts": -1,
+        "reconnect_time_wait": 0.5,
+        "ping_interval": 20,
+        "pending_size": 16 << 20,
+        "error_cb": link.on_error,
+        "disconnected_cb": link.on_disconnect,
+        "reconnected_cb": link.on_reconnect,
         "closed_cb": link.on_close,
-    }  # fmt: skip
+    }
 
 
 def die(why: str, leave: Callable[[int], None] = os._exit) -> None:

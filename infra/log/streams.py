@@ -268,8 +268,13 @@ async def standing(client: Client, topology: Topology, handlers: Iterable[Reacto
     rows, consumers = [], {stream: await _consumers(client, stream) for stream in (EVENTS, ADVISORIES)}
     for on, durable in topology.durables(handlers):
         row: dict[str, Any] = {
-            "consumer": durable.name, "stream": on, "wait": None, "in_hand": None, "again": None, "acked": None,
-        }  # fmt: skip
+            "consumer": durable.name,
+            "stream": on,
+            "wait": None,
+            "in_hand": None,
+            "again": None,
+            "acked": None,
+        }
         if group := [consumer for consumer in consumers[on] if consumer.name.partition("-")[0] == durable.name]:
             row["wait"] = sum(consumer.num_pending or 0 for consumer in group)
             row["in_hand"] = sum(consumer.num_ack_pending or 0 for consumer in group)

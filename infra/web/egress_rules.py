@@ -11,9 +11,16 @@ import idna
 
 LONGEST_URL, LONGEST_HEADER = 4096, 1000
 HEADERS = (
-    "accept", "accept-language", "cache-control", "content-type", "if-match", "if-modified-since", "if-none-match",
-    "range", "user-agent",
-)  # fmt: skip
+    "accept",
+    "accept-language",
+    "cache-control",
+    "content-type",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "range",
+    "user-agent",
+)
 """What a request may carry. Nothing that names another host, a proxy, a length or a person."""
 
 _PORTS = {"http": 80, "https": 443}

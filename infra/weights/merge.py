@@ -24,9 +24,14 @@ KINDS = {"float32": "F32", "float16": "F16", "bfloat16": "BF16"}
 UNSUPPORTED = ("use_dora", "modules_to_save", "alpha_pattern", "fan_in_fan_out", "lora_bias", "use_qalora")
 """Settings of an adapter that make it more than two matrices beside a linear layer."""
 COPIED = (
-    "tokenizer.json", "tokenizer_config.json", "generation_config.json", "chat_template.jinja",
-    "special_tokens_map.json", "vocab.json", "merges.txt",
-)  # fmt: skip
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "generation_config.json",
+    "chat_template.jinja",
+    "special_tokens_map.json",
+    "vocab.json",
+    "merges.txt",
+)
 """What a merged folder has of the base's besides weights and configuration."""
 
 

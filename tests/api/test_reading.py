@@ -90,12 +90,23 @@ def test_a_tag_saves_what_did_not_change(tmp_path: Path) -> None:
 
 
 WRONG = {
-    "/v1/runs/nobody": 404, "/v1/runs?after=nobody": 404, "/v1/runs/r1/tasks/t9-999": 404,
-    "/v1/runs/r1/tasks?after=t9-999": 404, "/v1/runs/r1/trajectories/t9-999-a0": 404, "/v1/events?after=100000": 404,
-    "/v1/events?type=Nothing": 404, "/v1/events?run=nobody": 404, "/v1/runs/r1?at=100000": 404,
-    "/v1/events?limit=100000": 422, "/v1/events?after=-1": 422, "/v1/checkpoints?after=x": 422,
-    "/v1/checkpoints/r1/nothing": 404, "/v1/admin/consumers": 409, "/nothing": 404, "/runs/nobody.json": 404,
-}  # fmt: skip
+    "/v1/runs/nobody": 404,
+    "/v1/runs?after=nobody": 404,
+    "/v1/runs/r1/tasks/t9-999": 404,
+    "/v1/runs/r1/tasks?after=t9-999": 404,
+    "/v1/runs/r1/trajectories/t9-999-a0": 404,
+    "/v1/events?after=100000": 404,
+    "/v1/events?type=Nothing": 404,
+    "/v1/events?run=nobody": 404,
+    "/v1/runs/r1?at=100000": 404,
+    "/v1/events?limit=100000": 422,
+    "/v1/events?after=-1": 422,
+    "/v1/checkpoints?after=x": 422,
+    "/v1/checkpoints/r1/nothing": 404,
+    "/v1/admin/consumers": 409,
+    "/nothing": 404,
+    "/runs/nobody.json": 404,
+}
 
 
 @pytest.mark.parametrize("path", WRONG)

@@ -15,9 +15,14 @@ from pathlib import Path
 from typing import Any
 
 EXACT = {
-    "--network": "none", "--cap-drop": "ALL", "--ipc": "none", "--hostname": "sbx", "--log-driver": "none",
-    "--workdir": "/box", "--pull": "never",
-}  # fmt: skip
+    "--network": "none",
+    "--cap-drop": "ALL",
+    "--ipc": "none",
+    "--hostname": "sbx",
+    "--log-driver": "none",
+    "--workdir": "/box",
+    "--pull": "never",
+}
 FREE = ("--name", "--user", "--pids-limit", "--memory", "--memory-swap", "--cpus")
 MANY = ("--security-opt", "--tmpfs", "--ulimit", "--env")
 BARE = ("-i", "--rm", "--read-only")

@@ -87,9 +87,13 @@ def _as_nobody() -> list[str]:
             words += [word for above in between for word in ("--perms", "0755", "--dir", str(above))]
             words += ["--ro-bind", str(path), str(path)]
     who = [
-        "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all",
+        "setpriv",
+        f"--reuid={NOBODY}",
+        f"--regid={NOBODY}",
+        "--clear-groups",
+        "--inh-caps=-all",
         "--bounding-set=-all",
-    ]  # fmt: skip
+    ]
     return [*words, "--", *who, "--"]
 
 

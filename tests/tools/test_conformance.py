@@ -212,10 +212,20 @@ async def test_a_name_that_is_nearly_right_gets_the_right_one(entry: Tool) -> No
 
 TEXT = st.text(max_size=40) | st.sampled_from(
     [
-        "a.py", "test_a.py", "notes/b.txt", "x.db", "..", "/", "print(1)", "ls -la; echo $x", "SELECT 1", "x^2 = 4",
-        "\0", "%s{}",
+        "a.py",
+        "test_a.py",
+        "notes/b.txt",
+        "x.db",
+        "..",
+        "/",
+        "print(1)",
+        "ls -la; echo $x",
+        "SELECT 1",
+        "x^2 = 4",
+        "\0",
+        "%s{}",
     ]
-)  # fmt: skip
+)
 ANY = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),

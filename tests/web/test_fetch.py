@@ -40,10 +40,14 @@ async def test_a_request_is_made_as_it_was_wanted() -> None:
     (asked,) = served.asked
     assert (asked.line, asked.body) == ("POST /a?b=c%20d HTTP/1.1", b"{}")
     assert asked.headers == {
-        "host": f"{HOST}:{served.port}", "user-agent": "me", "accept": "text/plain",
-        "accept-encoding": "gzip, deflate", "content-type": "application/json", "connection": "close",
+        "host": f"{HOST}:{served.port}",
+        "user-agent": "me",
+        "accept": "text/plain",
+        "accept-encoding": "gzip, deflate",
+        "content-type": "application/json",
+        "connection": "close",
         "content-length": "2",
-    }  # fmt: skip
+    }
 
 
 async def test_nothing_is_kept_from_one_request_to_the_next() -> None:
@@ -70,13 +74,22 @@ async def test_proxies_and_passwords_of_the_environment_are_not_used(
 @pytest.mark.parametrize(
     "place",
     [
-        "http://127.0.0.1:{port}/", "//127.0.0.1:{port}/", "http://localhost:{port}/", "http://2130706433:{port}/",
-        "http://[::ffff:127.0.0.1]:{port}/", "http://x.127-0-0-2.test:{port}/", "http://x.10-0-0-1.test:{port}/",
-        "http://x.127-0-0-1.10-0-0-1.test:{port}/", "http://x.127-0-0-1.test/", "http://other.example:{port}/",
-        "http://me@x.127-0-0-1.test:{port}/", "file:///etc/passwd", "http://x.127-0-0-1.test:{port}/ a",
+        "http://127.0.0.1:{port}/",
+        "//127.0.0.1:{port}/",
+        "http://localhost:{port}/",
+        "http://2130706433:{port}/",
+        "http://[::ffff:127.0.0.1]:{port}/",
+        "http://x.127-0-0-2.test:{port}/",
+        "http://x.10-0-0-1.test:{port}/",
+        "http://x.127-0-0-1.10-0-0-1.test:{port}/",
+        "http://x.127-0-0-1.test/",
+        "http://other.example:{port}/",
+        "http://me@x.127-0-0-1.test:{port}/",
+        "file:///etc/passwd",
+        "http://x.127-0-0-1.test:{port}/ a",
         "\\\\127.0.0.1:{port}/",
     ],
-)  # fmt: skip
+)
 async def test_a_redirect_is_checked_like_any_request(place: str, status: str) -> None:
     async def say(asked: Asked, writer: asyncio.StreamWriter) -> None:
         port = writer.get_extra_info("sockname")[1]

@@ -145,10 +145,20 @@ def test_depth_ends() -> None:
 
 WORDS = st.sampled_from(
     [
-        "type", "properties", "items", "anyOf", "not", "$ref", "required", "enum", "additionalProperties", "minimum",
-        "x", "const",
+        "type",
+        "properties",
+        "items",
+        "anyOf",
+        "not",
+        "$ref",
+        "required",
+        "enum",
+        "additionalProperties",
+        "minimum",
+        "x",
+        "const",
     ]
-) | st.text(max_size=4)  # fmt: skip
+) | st.text(max_size=4)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=4),

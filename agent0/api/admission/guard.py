@@ -200,9 +200,15 @@ def dress(headers: MutableHeaders, nonce: str) -> None:
     """Set the headers of every response: no page may load, send or be framed by anything but this server."""
     source = f"'nonce-{nonce}'"
     policy = {
-        "default-src": "'none'", "script-src": source, "style-src": source, "img-src": "'self' data:",
-        "connect-src": "'self'", "form-action": "'self'", "frame-ancestors": "'none'", "base-uri": "'none'",
-    }  # fmt: skip
+        "default-src": "'none'",
+        "script-src": source,
+        "style-src": source,
+        "img-src": "'self' data:",
+        "connect-src": "'self'",
+        "form-action": "'self'",
+        "frame-ancestors": "'none'",
+        "base-uri": "'none'",
+    }
     headers["Content-Security-Policy"] = "; ".join(f"{name} {value}" for name, value in policy.items())
     for name, value in _FIXED.items():
         headers[name] = value

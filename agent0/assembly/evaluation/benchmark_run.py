@@ -37,8 +37,15 @@ from agent0.settings import Settings, StudentConfig
 from agent0.stats.intervals import quantile
 
 __all__ = [
-    "Plan", "Progress", "adapter_of", "begun_plan", "read_plan", "resume_command", "run_benchmarks", "scored_items",
-]  # fmt: skip
+    "Plan",
+    "Progress",
+    "adapter_of",
+    "begun_plan",
+    "read_plan",
+    "resume_command",
+    "run_benchmarks",
+    "scored_items",
+]
 
 
 @dataclass(frozen=True)

@@ -245,9 +245,15 @@ class Progress:
 
 
 NOTED = (
-    "DependencyLost", "DependencyRestored", "CheckpointEvaluated", "TrainingRequested", "CheckpointTrained",
-    "ReactionDropped", "CheckpointPromoted", "CheckpointRejected",
-)  # fmt: skip
+    "DependencyLost",
+    "DependencyRestored",
+    "CheckpointEvaluated",
+    "TrainingRequested",
+    "CheckpointTrained",
+    "ReactionDropped",
+    "CheckpointPromoted",
+    "CheckpointRejected",
+)
 
 
 async def taken_up(log: "Log", run: str, snapshots: "Snapshots | None" = None) -> tuple[Progress, int]:

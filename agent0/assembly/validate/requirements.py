@@ -352,10 +352,18 @@ async def _cards() -> tuple[list[int], str]:
 
 
 REQUIREMENTS: Mapping[str, Look] = {
-    "packages": _packages, "data folder": _folder, "credentials": _private, "log server": _server, "models": models,
-    "benchmarks": _benchmarks, "questions": _questions, "embedding model": _embedding, "gpu": _gpu,
-    "mcp servers": _mcp, "sandbox": _sandbox,
-}  # fmt: skip
+    "packages": _packages,
+    "data folder": _folder,
+    "credentials": _private,
+    "log server": _server,
+    "models": models,
+    "benchmarks": _benchmarks,
+    "questions": _questions,
+    "embedding model": _embedding,
+    "gpu": _gpu,
+    "mcp servers": _mcp,
+    "sandbox": _sandbox,
+}
 """What a run needs, by what is looked at."""
 
 OPENED = ("mcp servers", "sandbox")

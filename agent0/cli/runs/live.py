@@ -40,11 +40,16 @@ LINES_S = 15.0
 """Seconds between two looks: a bar moves, lines pile up."""
 
 PHASES = {
-    "baseline": "scoring the untrained student", PROPOSING: "the teacher proposes tasks",
-    "tasks": "tasks and attempts", "measuring": "measuring what its tasks teach", "training": "training adapters",
-    "evaluating": "scoring the candidate", "judging": "judging the candidate", "final": "scoring the last student",
+    "baseline": "scoring the untrained student",
+    PROPOSING: "the teacher proposes tasks",
+    "tasks": "tasks and attempts",
+    "measuring": "measuring what its tasks teach",
+    "training": "training adapters",
+    "evaluating": "scoring the candidate",
+    "judging": "judging the candidate",
+    "final": "scoring the last student",
     "done": "finishing",
-}  # fmt: skip
+}
 
 
 class Display(Protocol):

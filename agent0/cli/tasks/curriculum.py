@@ -32,8 +32,17 @@ def show(run: console.Run = "LAST", as_json: console.Json = False) -> None:
         console.data({"run": name, "arms": graded, "iterations": iterations})
         return
     arm_columns = (
-        "domain", "family", "level", "grade", "asked", "tasks", "tried", "solve_rate", "lower95", "upper95",
-    )  # fmt: skip
+        "domain",
+        "family",
+        "level",
+        "grade",
+        "asked",
+        "tasks",
+        "tried",
+        "solve_rate",
+        "lower95",
+        "upper95",
+    )
     console.table(graded, False, (*arm_columns, "turns", "calls", "last"))
     columns = ("iteration", "tasks", "accepted", "families", "largest_family", "solve_rate", "frontier", "novelty")
     title = "\nIterations; validation is that of the student who made the attempts, before it was trained on them"

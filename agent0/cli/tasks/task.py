@@ -33,8 +33,17 @@ def list_(
         of = resolve(db, run)
         rows = console.limited(lambda n: list_tasks(db, of, iteration, status, domain, n), limit)
     columns = (
-        "task", "status", "solve_rate", "level", "question", "family", "teacher_reward", "novelty", "domain", "credit",
-    )  # fmt: skip
+        "task",
+        "status",
+        "solve_rate",
+        "level",
+        "question",
+        "family",
+        "teacher_reward",
+        "novelty",
+        "domain",
+        "credit",
+    )
     why = ("reason", "detail") if any(row["reason"] for row in rows) else ()
     console.table(rows, as_json, (*columns[:5], *why, *columns[5:]))
 

@@ -114,9 +114,14 @@ def contradicted(rng: random.Random) -> Item:
 
 
 KINDS = {
-    "irrelevant": irrelevant, "injected": injected, "unanswerable": unanswerable, "huge": huge,
-    "lookalikes": lookalikes, "invisible": invisible, "contradicted": contradicted,
-}  # fmt: skip
+    "irrelevant": irrelevant,
+    "injected": injected,
+    "unanswerable": unanswerable,
+    "huge": huge,
+    "lookalikes": lookalikes,
+    "invisible": invisible,
+    "contradicted": contradicted,
+}
 
 
 def make(n: int, seed: int) -> Sequence[Item]:

@@ -13,9 +13,14 @@ from agent0.run.diagnosis.case import Setting
 from agent0.settings import ActorConfig, RunConfig
 
 SIZES = (
-    "run.seed", "run.iterations", "run.time_limit", "run.tasks", "run.attempts", "run.energy.power_w",
+    "run.seed",
+    "run.iterations",
+    "run.time_limit",
+    "run.tasks",
+    "run.attempts",
+    "run.energy.power_w",
     "run.energy.price_kwh",
-)  # fmt: skip
+)
 """Settings that say how large a run is, or what it costs: told of last."""
 WEIGHT = "run.rewards.weights."
 FILLED = ("prompts", "max_tokens", "num_ctx")

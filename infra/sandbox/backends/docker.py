@@ -22,9 +22,14 @@ without root rights of their own have no numbers above 65,535."""
 _BROKER = "import sys; sys.path.insert(0, '/opt'); from inside.broker import main; main()"
 _ONCE = "import sys; sys.path.insert(0, '/opt'); from inside.once import main; main('/proc')"
 _ENVIRONMENT = {
-    "LANG": "C.UTF-8", "LD_LIBRARY_PATH": "/opt/python/lib", "OPENBLAS_NUM_THREADS": "1", "PATH": "/usr/bin",
-    "PYTHONHASHSEED": "0", "PYTHONHOME": "/opt/python", "PYTHONPATH": "/opt/site",
-}  # fmt: skip
+    "LANG": "C.UTF-8",
+    "LD_LIBRARY_PATH": "/opt/python/lib",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PATH": "/usr/bin",
+    "PYTHONHASHSEED": "0",
+    "PYTHONHOME": "/opt/python",
+    "PYTHONPATH": "/opt/site",
+}
 _ENGINE = (
     *("accept4", "bind", "capset", "chown", "clone3", "connect", "fchown", "fchownat", "landlock_add_rule"),
     *("landlock_create_ruleset", "landlock_restrict_self", "lchown", "listen", "mount", "openat2", "seccomp"),

@@ -7,9 +7,15 @@ from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Loss, Observation, Retry, Wait
 
 FULL = (
-    "the disk is full", "no space left", "errno 28", "disk quota", "refuses to store", "insufficient", "maximum bytes",
+    "the disk is full",
+    "no space left",
+    "errno 28",
+    "disk quota",
+    "refuses to store",
+    "insufficient",
+    "maximum bytes",
     "device is full",
-)  # fmt: skip
+)
 """What a server, a file system and a database say where they are full."""
 OVER = ("running", "paused", "failed")
 LEFT = 256 << 10

@@ -20,9 +20,14 @@ LEVEL = 0.05
 """Of an exact test on the items that changed (``mcnemar``)."""
 KEYS = ("run.training.student.lr", "run.training.student.")
 ACTING = (
-    "run.student.max_turns", "run.student.max_calls", "run.student.max_tokens", "run.student.temperature",
-    "run.student.top_p", "run.student.tools", "run.student.",
-)  # fmt: skip
+    "run.student.max_turns",
+    "run.student.max_calls",
+    "run.student.max_tokens",
+    "run.student.temperature",
+    "run.student.top_p",
+    "run.student.tools",
+    "run.student.",
+)
 """Settings under which the attempts are made that it is trained on, and scored by."""
 
 
