@@ -3,10 +3,11 @@
     python -m benchmarks.lora_training FOLDER [--samples 32] [--minibatch 16] [--instructions 0] [--formats int8,bf16]
 
 FOLDER has the model in safetensors. The samples are drawn token ids: so many common ``instructions``, questions of 100
-to 200 tokens, answers of 40 to 160, which alone are learned, by likelihood. Both train rank 16 on every linear layer, AdamW, the same minibatches, two
-threads; ``Trainer`` pads its batches of four samples and computes in single precision, its default. Wall time of all
-steps, without the time to load; memory is the most that a process of its own held. ``--json``: as one line. Exit 3
-where ours, in the format that is best here, is not 1.5 times ``Trainer``'s rate (3 times on a processor with AMX).
+to 200 tokens, answers of 40 to 160, which alone are learned, by likelihood. Both train rank 16 on every linear layer,
+AdamW, the same minibatches, two threads; ``Trainer`` pads its batches of four samples and computes in single precision,
+its default. Wall time of all steps, without the time to load; memory is the most that a process of its own held.
+``--json``: as one line. Exit 3 where ours, in the format that is best here, is not 1.5 times ``Trainer``'s rate (3
+times on a processor with AMX).
 """
 
 import argparse
