@@ -159,9 +159,12 @@ async def test_a_terminal_is_read_until_its_end(
     own = {"home": str(place / "home"), "run.student.temperature": "0", "run.student.model": "latency=0"}
     with one_sandbox():
         await chat._talk(load("scripted", own, {}), None)
-    out, err = capsys.readouterr()
-    assert "| 7\n\\boxed{7}\n" in out and "scripted latency=0, tools python, sympy." in err
-    assert typed == ["never read"]
+        out, err = capsys.readouterr()
+        assert "| 7\n\\boxed{7}\n" in out and err.startswith("scripted latency=0, tools python, sympy.")
+        assert typed == ["never read"]
+        typed[:] = [EOFError()]
+        await chat._talk(load("scripted", own, {}), None, "first/student-1")
+    assert "first/student-1 on scripted latency=0, tools python, sympy." in capsys.readouterr().err
 
 
 def test_the_built_in_model_replies(place: Path) -> None:

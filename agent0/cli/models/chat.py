@@ -63,24 +63,24 @@ def chat(
         raise ConfigError(
             "A chat needs a question.", "Standard input is empty and no --once was given.", "Write one: --once TEXT"
         )
-    settings, adapter = _partner(model, provider, profile, {**console.overrides(pairs), **flags})
+    settings, adapter, checkpoint = _partner(model, provider, profile, {**console.overrides(pairs), **flags})
     if question:
         console.run_async(lambda: _answered(settings, adapter, question, as_json))
     else:
-        asyncio.run(_talk(settings, adapter))
+        asyncio.run(_talk(settings, adapter, checkpoint))
 
 
 def _partner(
     model: str, provider: str | None, profile: str | None, values: dict[str, str]
-) -> "tuple[Settings, Artifact | None]":
-    """Settings with the student that is talked to, and its adapter.
+) -> "tuple[Settings, Artifact | None, str]":
+    """Settings with the student that is talked to, its adapter, and RUN/CHECKPOINT; empty where it is a model.
 
     Raises:
         NotFoundError: there is no such model or checkpoint.
     """
     named = console.overrides(None, **model_flags(model, provider, "student"))
     if not model or _is_model(model, named):
-        return console.settings_of(profile, {**named, **values}), None
+        return console.settings_of(profile, {**named, **values}), None, ""
     try:
         return _checkpoint(model, profile, values)
     except NotFoundError as error:
@@ -96,8 +96,8 @@ def _is_model(model: str, named: dict[str, str]) -> bool:
     return "run.student.provider" in named or catalogue_model(model) is not None
 
 
-def _checkpoint(model: str, profile: str | None, values: dict[str, str]) -> "tuple[Settings, Artifact | None]":
-    """The student of a run with the settings that were recorded, changed by ``values``, and its adapter."""
+def _checkpoint(model: str, profile: str | None, values: dict[str, str]) -> "tuple[Settings, Artifact | None, str]":
+    """The student of a run with the settings that were recorded, changed by ``values``, its adapter and its name."""
     from agent0.assembly.models.students import adapter_of, present_student
     from agent0.config.loading import amended
     from agent0.infra.storage.artifacts import FileArtifacts
@@ -109,8 +109,9 @@ def _checkpoint(model: str, profile: str | None, values: dict[str, str]) -> "tup
         run, checkpoint = present_student(db, model)
         row = show_run(db, run)
     plan = amended(RunConfig.recorded(row["config"]), changes, settings.home)
-    adapter = adapter_of(FileArtifacts(settings.home), f"{run}/{checkpoint['checkpoint']}", checkpoint)
-    return settings.model_copy(update={"run": plan, "profile": row["profile"]}), adapter
+    name = f"{run}/{checkpoint['checkpoint']}"
+    adapter = adapter_of(FileArtifacts(settings.home), name, checkpoint)
+    return settings.model_copy(update={"run": plan, "profile": row["profile"]}), adapter, name
 
 
 async def _answered(settings: Settings, adapter: "Artifact | None", question: str, as_json: bool) -> None:
@@ -127,8 +128,8 @@ async def _answered(settings: Settings, adapter: "Artifact | None", question: st
         screen.end(progress)
 
 
-async def _talk(settings: Settings, adapter: "Artifact | None") -> None:
-    """Questions from a terminal until it ends."""
+async def _talk(settings: Settings, adapter: "Artifact | None", checkpoint: str = "") -> None:
+    """Questions to ``checkpoint``, or a model, from a terminal until it ends."""
     from agent0.assembly.models.chat import open_chat
 
     screen = ReplyPrinter()
@@ -136,7 +137,8 @@ async def _talk(settings: Settings, adapter: "Artifact | None") -> None:
         student = session.student
         having = f"tools {', '.join(student.tools)}" if student.uses_tools else "no tools"
         named = f"{student.provider} {student.model.rpartition('/')[2]}".strip()
-        console.say(f"{named}, {having}. /reset forgets, /quit ends; Ctrl-C ends a reply.")
+        partner = f"{checkpoint} on {named}" if checkpoint else named
+        console.say(f"{partner}, {having}. /reset forgets, /quit ends; Ctrl-C ends a reply.")
         await converse(session, screen, read_line)
 
 
