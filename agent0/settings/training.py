@@ -30,10 +30,11 @@ class RecipeConfig(Frozen):
     clip_bonus: float = Field(
         0.16, ge=0, description="adpo: added to the upper clip, all of it at solve rates up to 0.3 (released code: 0.1)"
     )
-    correction: Literal["none", "truncate", "mask"] = Field(
+    correction: Literal["none", "recompute", "truncate", "mask"] = Field(
         "none",
-        description="policy gradients, where sampler and trainer differ on a token: none (the clip alone); truncate: "
-        "its gradient is weighed by their ratio, cut at `correction_cap`; mask: it is left out beyond that",
+        description="policy gradients, where sampler and trainer differ on a token: none (the clip alone); recompute: "
+        "ratios are to the trainer's own log-probability before its first step; truncate: so, and the gradient is "
+        "weighed by how the trainer's differs from the sampler's, cut at `correction_cap`; mask: left out beyond that",
     )
     correction_cap: float = Field(
         2.0, gt=1, description="largest such ratio; tokens whose ratio is further from 1 are counted as mismatched"

@@ -146,7 +146,7 @@ class Training:
         movers = Movers(model, recipe, self._team)
         tally, steps = MetricTally(), schedule(job, recipe)
         if recipe.recomputes:
-            step.remember(job.samples)
+            step.remember(batch for kind, batch in steps if kind == "policy")
         if not recipe.optimised.off_policy:
             tally.mismatch = step.mismatch(enough(job.samples))
         done, counts = half.restore(model, movers.plain)

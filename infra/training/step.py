@@ -1,6 +1,6 @@
 """The gradients of one minibatch, part by part: samples to tensors, tensors to log-probabilities, these to a loss."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -36,9 +36,12 @@ class Step:
         self._parent: dict[int, list[list[float]]] = {}
         self._prefix: SharedPrefix | None = None
 
-    def remember(self, samples: Sequence[Sample]) -> None:
-        """Note how likely the model, as it is now, finds ``samples``: it stands for the parent from here on."""
-        self._parent = self._likelihoods(samples, self._recipe.heat)
+    def remember(self, batches: Iterable[Sequence[Sample]]) -> None:
+        """Note how likely the model, as it is now, finds the samples of minibatches: it stands for the parent from here
+        on. Each is computed beside those that it is first trained beside, since other company rounds otherwise."""
+        for batch in map(self._team.share, batches):
+            if any(id(sample) not in self._parent for sample in batch):
+                self._parent = self._likelihoods(batch, self._recipe.heat) | self._parent
 
     def mismatch(self, samples: Sequence[Sample]) -> dict[str, float]:
         """How differently ``samples`` of the model as it is now are computed here and where they were sampled.
@@ -126,8 +129,10 @@ class Step:
         return self._corrected(rows) if self._recipe.corrects else rows
 
     def _corrected(self, rows: MinibatchRows) -> MinibatchRows:
-        """``rows`` as if the trainer had sampled them, their tokens weighed by how likely that was."""
+        """``rows`` as if the trainer had sampled them, their tokens weighed by how likely that was, if at all."""
         assert rows.reference is not None  # noqa: S101 - who corrects remembers the parent
+        if self._recipe.correction == "recompute":
+            return replace(rows, behaviour=rows.reference)
         knobs = self._recipe.correction, self._recipe.correction_cap
         by_token = correction(rows.reference, rows.behaviour, rows.mask, *knobs)
         return replace(rows, behaviour=rows.reference, weight=rows.weight[:, None] * by_token)

@@ -16,6 +16,7 @@ from transformers import PreTrainedTokenizerFast
 
 from agent0.errors import OperationError
 from agent0.events.values import Trajectory
+from agent0.infra.engine import memory_need
 from agent0.infra.engine.adapter import Adapter, lora_settings, pack, unpack
 from agent0.infra.engine.formats import best_format as choice
 from agent0.infra.engine.formats import packed_need
@@ -33,13 +34,14 @@ from agent0.infra.training import loop, step
 from agent0.infra.training.batches import padded
 from agent0.infra.training.forward import forward_of
 from agent0.infra.training.launch.distributed import Team
+from agent0.infra.training.launch.recipe import Recipe
 from agent0.infra.training.loop import Training
 from agent0.infra.training.mismatch import TOKENS, enough
 from agent0.infra.training.packed_lora import PackedBase, PackedLora
 from agent0.infra.training.shared_prefix import SHORTEST, shared_length
 from agent0.ports.models import Sampling
 from agent0.ports.training import Sample, TrainJob
-from agent0.training.objectives.policy_gradient import clipped_surrogate, correction
+from agent0.training.objectives.policy_gradient import clipped_surrogate, correction, token_logprobs
 from benchmarks.memory import most_alive
 from tests.adapters import ALPHA, RANK, adapter, tensors
 from tests.engine.asking import user
@@ -226,6 +228,42 @@ def test_a_training_with_correction_differs_and_repeats(kind: str) -> None:
     weighed = training.train(corrected, b"")[0]
     assert weighed != plain
     assert training.train(corrected, b"")[0] == weighed
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+def test_the_first_ratio_is_one_where_the_trainer_computes_anew_what_was_sampled(
+    precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the sampler computed, and in minibatches: of two, the second is moved by the first alone."""
+    monkeypatch.setattr(memory_need, "LARGEST", 0)
+    samples = [replace(one, trajectory=_shifted(one.trajectory, 0.7)) for one in sampled()]
+    settings = {**RECIPE, "correction": "recompute", "lr": 1e-9}
+    for minibatch in (2, 4):
+        job = TrainJob(tuple(samples), (), None, 3, {**settings, "minibatch": minibatch})
+        _, metrics = Training(str(BASE), precision=precision).train(job, adapter(BASE, size=0.02))
+        assert metrics["ratio"] == pytest.approx(1.0, abs=1e-6)
+        assert metrics["clip_share"] == 0
+        assert metrics["mismatch_mean"] == pytest.approx(0.7, abs=0.1), "which is the sampler's still"
+    _, metrics = Training(str(BASE), precision=precision).train(replace(job, settings=RECIPE), b"")
+    assert metrics["ratio"] < 0.6
+
+
+def test_what_a_training_in_single_precision_computes_anew_is_what_transformers_does() -> None:
+    model = lora("fp32")
+    recipe, team = Recipe.of(TrainJob((), (), None, 0, {**RECIPE, "correction": "recompute"})), Team("cpu", "fp32")
+    samples = [Sample(path) for path in PATHS]
+    computed = step.Step(model, recipe, team, 0)
+    computed.remember([samples[:2], samples[2:]])
+    base, _ = load(str(BASE), "cpu", "", "fp32")
+    theirs = with_lora(base, RANK, ALPHA)
+    set_peft_model_state_dict(theirs, tensors(BASE, size=0.02))
+    for sample in samples:
+        ids = torch.tensor([sample.trajectory.token_ids])
+        with torch.no_grad():
+            expected = token_logprobs(theirs(ids).logits, ids)[0]
+        [row] = computed._parent[id(sample)]
+        own = torch.tensor(sample.trajectory.mask).bool()
+        assert torch.allclose(torch.tensor(row)[own], expected[own], atol=1e-4)
 
 
 def _shifted(trajectory: Trajectory, by: float) -> Trajectory:

@@ -79,7 +79,7 @@ class Recipe:
 
     @property
     def corrects(self) -> bool:
-        """Whether tokens are weighed by how differently sampler and trainer compute them."""
+        """Whether ratios are to what the trainer computed before its first step, and not to what the sampler did."""
         return self.correction != "none" and self.optimised.ratio
 
     def pace(self, step: int, steps: int) -> float:
