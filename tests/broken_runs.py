@@ -8,7 +8,7 @@ from agent0.events.alarms import DependencyLost, ReactionTried
 from agent0.events.base import Event, Recorded, record
 from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained
 from agent0.events.runs import IterationMeasured, RunPaused, RunStarted
-from agent0.events.tasks import ResultVerified
+from agent0.events.tasks import ResultVerified, RewardAssigned
 from agent0.handlers import Handler, handlers
 from agent0.infra.models.sampler import Sampler
 from agent0.infra.models.scripted import END, Scripted, ScriptedTrainer, encode
@@ -151,6 +151,15 @@ def shaped(one: Recorded, **measures: float) -> Recorded:
     student = {**one.event.config.get("student", {}), "provider": "transformers", "model": "some"}
     config = {**one.event.config, "student": student}
     return one.model_copy(update={"event": one.event.model_copy(update={"config": config, "profile": "other"})})
+
+
+def doubted(one: Recorded) -> Recorded:
+    """The run as if no attempt at any task had agreed with the teacher's program, and nothing had been gained."""
+    one = scored(one, 0)
+    if not isinstance(one.event, RewardAssigned) or one.event.role != "teacher":
+        return one
+    facts = {**one.event.facts, "doubt": "unanswerable"}
+    return one.model_copy(update={"event": one.event.model_copy(update={"facts": facts})})
 
 
 def lost(dependency: str, message: str) -> DependencyLost:
@@ -317,6 +326,10 @@ WAYS: dict[str, tuple[Callable[[], list[Recorded]], dict[str, Any], str, str]] =
     "a little lower": (
         lambda: [scored(one, 2) for one in whole_run(incidents=False)], {}, "decline",
         "the student is no better than at first: validation 0.667 first, 0.600 last",
+    ),
+    "programs that answer other questions": (
+        lambda: [doubted(one) for one in whole_run(incidents=False)], {}, "doubted",
+        "attempts contradict the teacher's own answers at ",
     ),
     "form": (
         lambda: [

@@ -18,7 +18,7 @@ Counts = dict[int, dict[str, Any]]
 def iterations_of(db: sqlite3.Connection, run: str, plugins: bool = False) -> tuple[Iteration, ...]:
     """Count the tasks, attempts and tool calls of a run's iterations, oldest first; with ``plugins``, what verifiers of
     theirs said of answers, too."""
-    counts: Counts = defaultdict(lambda: {"refused": {}, "ends": {}, "calls": {}, "examples": {}})
+    counts: Counts = defaultdict(lambda: {"refused": {}, "doubted": {}, "ends": {}, "calls": {}, "examples": {}})
     _tasks(db, run, counts)
     _attempts(db, run, counts)
     _outcomes(db, run, counts)
@@ -47,6 +47,9 @@ def _tasks(db: sqlite3.Connection, run: str, counts: Counts) -> None:
         iteration["tasks"] = iteration.get("tasks", 0) + row["n"]
         if row["status"] == "accepted":
             _add(iteration, "accepted", row["n"])
+            if row["reason"]:
+                iteration["doubted"][row["reason"]] = row["n"]
+                iteration["examples"][row["reason"]] = Observation(f"{row['reason']} by its attempts", task=row["task"])
         if row["status"] == "rejected":
             iteration["refused"][row["reason"]] = row["n"]
             iteration["cut_off"] = iteration.get("cut_off", 0) + row["cut"]

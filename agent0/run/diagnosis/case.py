@@ -95,6 +95,8 @@ class Iteration:
     tasks: int = 0
     accepted: int = 0
     refused: Mapping[str, int] = field(default_factory=dict)
+    doubted: Mapping[str, int] = field(default_factory=dict)
+    """Accepted tasks whose own answer is in doubt, by reason."""
     cut_off: int = 0
     """Texts of the teacher that ended at its limit of tokens."""
     attempts: int = 0

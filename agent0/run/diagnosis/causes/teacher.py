@@ -142,3 +142,31 @@ def _cause(case: Case, iteration: Iteration, reason: str, count: int) -> Cause:
     advice = "" if settings else "More families or levels (run.curriculum) have more different tasks."
     return Cause("refused", iteration.number, conclusion, evidence, mend, advice, settings=settings,
                  fatal=not case.recovered(iteration.number))  # fmt: skip
+
+
+DOUBTED = 0.5
+"""Share of accepted tasks whose own answer is in doubt."""
+DOUBTED_KEYS = ("run.teacher.", "run.student.model", "run.student.provider", "run.curriculum.families")
+
+
+@cause(62)
+def doubted(case: Case) -> Cause | None:
+    """Report the first iteration in which attempts at half of the accepted tasks, or more, contradict the answer that
+    the teacher's program prints, where no validation score is above the untrained student's."""
+    scores = [score.accuracy or 0.0 for score in case.validations()]
+    if scores and max(scores) > scores[0]:
+        return None
+    for iteration in case.iterations:
+        count = sum(iteration.doubted.values())
+        if count and count >= DOUBTED * iteration.accepted:
+            settings = case.changed(*DOUBTED_KEYS)
+            reasons = ", ".join(f"{reason} {n:,}" for reason, n in sorted(iteration.doubted.items()))
+            conclusion = (
+                f"attempts contradict the teacher's own answers at {of(count, iteration.accepted)} tasks: {reasons}"
+            )
+            conclusion += f" ({blamed(case, settings, 'run.teacher.model')})"
+            mend = case.again(settings) if settings else f"agent0 task list {case.run} --iteration {iteration.number}"
+            advice = "" if settings else "Read a few: programs that do not fit their questions teach nothing."
+            return Cause("doubted", iteration.number, conclusion, iteration.observations_of(*iteration.doubted), mend,
+                         advice, settings=settings, fatal=not case.recovered(iteration.number))  # fmt: skip
+    return None
