@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.state.run_state import Arm, TaskState, arm_key
-from agent0.tasks.curriculum.constraints import broadened, entropy, stale
 from agent0.tasks.curriculum.difficulty import grade
-from agent0.tasks.curriculum.sampler import allocate, remember, slots
+from agent0.tasks.curriculum.sampler import allocate, broadened, entropy, remember, slots, stale
 from tests.test_curriculum import plan, state
 
 weights = st.lists(st.floats(0, 100), min_size=1, max_size=12)

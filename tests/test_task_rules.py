@@ -13,10 +13,10 @@ from agent0.settings import CurriculumConfig, RunConfig
 from agent0.state.run_state import Arm, RunState, TaskState, arm_key
 from agent0.stats.intervals import wilson
 from agent0.tasks.answer_length import too_long
-from agent0.tasks.curriculum.constraints import broadened, entropy, open_slots, stale
 from agent0.tasks.curriculum.difficulty import Difficulty, grade
 from agent0.tasks.curriculum.frontier import around, frontier
 from agent0.tasks.curriculum.ladder_height import Standing, attempted_height
+from agent0.tasks.curriculum.sampler import broadened, entropy, open_slots, stale
 from agent0.tasks.families import expression, families
 from agent0.tasks.screening import Archive, Decision, Proposed, decide_batch
 from agent0.tasks.splits import heldout, task_of
