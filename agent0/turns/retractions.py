@@ -17,15 +17,16 @@ _wrong = re.compile(
     rf"|{WRONG}[^.。，,\n]*(?:[.。，,\n]|\Z))"
 )
 _correction = re.compile(
-    rf"{_joint}(?:(?:but |oh,? |hm+,? |ah,? |and )?(?:wait|no|oops|sorry|actually|correction|hold on|hm+|my mistake"
-    r"|on second thought|i made an? (?:mistake|error)|i was wrong|let me correct"
+    rf"{_joint}(?:(?:but |oh,? |hm+,? |ah,? |and )?(?:wait|no|oops|scratch that|sorry|actually|correction|hold on|hm+"
+    r"|my mistake|on second thought|i made an? (?:mistake|error)|i was wrong|let me correct"
     rf"|{CORRECTION})\b|{CORRECTION_BEFORE_LETTERS}).{{0,240}}",
     re.IGNORECASE | re.DOTALL,
 )
 _other = re.compile(
     rf"(?i)(?:answer(?: is| should be| must be|:)|{ANSWER_IS}|it(?:['’]s| is| should be| must be| has to be)"
-    r"|should (?:be|read)|must be|that makes|correction:|(?:actually|\bno|wait)[,:]? (?=[-\d$\\(]))(?: actually"
-    r"| really)?[\s:$*]*(?P<value>(?-i:\(?[A-J]\)?)(?![A-Za-z])|[-−]?\\?[\w\\{}/.,^()-]*[\d}][\w\\{}/.,^()-]*)"
+    r"|should (?:be|read)|must be|that makes|correction:|(?:actually|\bno|wait|sorry|oops|scratch that)[,:]?"
+    r" (?=[-\d$\\(])|\bso (?=-?[\d./]+[.!]?\s*\Z))(?: actually| really)?[\s:$*]*"
+    r"(?P<value>(?-i:\(?[A-J]\)?)(?![A-Za-z])|[-−]?\\?[\w\\{}/.,^()-]*[\d}][\w\\{}/.,^()-]*)"
 )
 
 

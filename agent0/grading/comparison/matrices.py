@@ -75,7 +75,7 @@ def _matrix(node: ast.expr, identity: str) -> Matrix:
         case ast.UnaryOp(op=ast.USub(), operand=inner):
             return -_matrix(inner, identity)
         case ast.BinOp(left=ast.Name(id="e"), op=ast.Pow(), right=exponent):
-            return _power_of_e(_matrix(exponent, identity))
+            return _raised(_matrix(exponent, identity), "e")
         case ast.BinOp(left=left, op=ast.Pow(), right=exponent):
             return _raised(_matrix(left, identity), ast.unparse(exponent))
         case ast.BinOp(left=left, op=ast.Div(), right=ast.Constant(value=int(number))):
@@ -85,16 +85,11 @@ def _matrix(node: ast.expr, identity: str) -> Matrix:
     raise UnreadableError("no product of matrices")
 
 
-def _power_of_e(exponent: Matrix) -> Matrix:
-    if _mp.norm(exponent) > LARGEST:
-        raise UnreadableError("a large power")
-    return _mp.expm(exponent)
-
-
 def _raised(value: Matrix, exponent: str) -> Matrix:
-    if not re.fullmatch(r"T|-?\d", exponent):
+    """A matrix raised, or ``e`` raised to it."""
+    if not re.fullmatch(r"[Te]|-?\d", exponent) or (exponent == "e" and _mp.norm(value) > LARGEST):
         raise UnreadableError("no power of a matrix")
-    return value.T if exponent == "T" else value ** int(exponent)
+    return value.T if exponent == "T" else _mp.expm(value) if exponent == "e" else value ** int(exponent)
 
 
 def _of_letter(letter: str) -> Matrix:

@@ -90,8 +90,3 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
         parts.append((part[1].replace(",", ""), part[2].strip()))
         start = part.end()
     yield from parts
-
-
-def known_unit(text: str) -> bool:
-    """Whether ``text`` is a unit of physics, money or time."""
-    return measure(text) is not None

@@ -47,8 +47,9 @@ _comment = re.compile(r"(?i)(?:correct|right|wrong|incorrect|verified|as follows
 _display = re.compile(r"(?s)(?:[^\n$:]{1,80}:[ \t*]*(?=\n))?\s*(?:\$\$(.+?)\$\$|\\\[(.+?)\\\])")
 _end = re.compile(
     rf"(?i)\.(?=\s|\Z)|\n|[。।！]|{CLAUSE.pattern}|,?\s+(?:as|so|that is|and (?:we|this|that|it|thus|hence|so"
-    r"|therefore)|(?:and )?not(?! (?:really|quite))|(?:even )?(?:al)?though)\b|,\s+(?:thus|hence|therefore)\b"
-    r"|\s+if\s+(?:we|you|they|one|rounded)\b|,?\s+up to\s(?=[^.\n\d]*(?:[.\n]|\Z))"
+    r"|therefore)|(?:and )?not(?! (?:really|quite))|(?:und nicht|(?:et )?pas|et non|y no|e non|а не)(?= \d)|(?:even )?"
+    r"(?:al)?though)\b|,\s+(?:thus|hence|therefore)\b|\s+if\s+(?:we|you|they|one|rounded)\b"
+    r"|,?\s+up to\s(?=[^.\n\d]*(?:[.\n]|\Z))"
 )
 """Where an answer ends in the sentence that states it."""
 _doubted = re.compile(

@@ -42,6 +42,7 @@ _compared = re.compile(
     r"(?i)^\W*(?:so |thus )?(?:between|comparing|of) \(?[A-J]\)?(?:(?:,|,? (?:and|or)) \(?[A-J]\)?)+,\s+"
 )
 _leaves = re.compile(rf"(?i)\bleav(?:es|ing)(?: only| us)*(?: with)?(?: only)? (?:{_NOUN} )?{_letter}(?= as\b|\W*$)")
+_concedes = re.compile(r"(?i)\s*(?:(?:al)?though|even (?:though|if))\b")
 _but = re.compile(r"(?i)\s*but\b(?!.*\bA\b)")
 LONGEST = 600
 _bare = re.compile(r"(?<![\w'’])(?:[B-HJ]|\([A-J]\))(?![\w'’])")
@@ -61,7 +62,7 @@ def choice_of(sentence: str) -> str | None:
         if not letters:
             if taken and _but.match(clause) and _rules_out.search(clause):
                 return None
-        elif _rules_out.search(clause):
+        elif _rules_out.search(clause) or (taken and _concedes.match(clause)):
             ruled_out |= letters
         elif HEDGE.search(_affirms.sub("", clause)) or len(named) != 1 or letters - named:
             return None

@@ -7,10 +7,10 @@ states by its verb is what it says. What hedges, rejects, compares or lists says
 # ruff: noqa: RUF001 (signs and dashes as they are written)
 import re
 
-from agent0.grading.comparison.quantities import known_unit
 from agent0.grading.extraction.choices import choice_of
 from agent0.grading.extraction.phrases import ALTERS, CLAUSE, HEDGE, NUMERAL, NUMERALS, REFUTED, REPORTED
 from agent0.grading.extraction.sentences import BOLD, FORMULA, Text, sentences, set_off
+from agent0.grading.math.units import measure
 
 LONGEST, MOST_WORDS = 4_000, 60
 """Characters from the end that are looked at, words of a statement."""
@@ -109,16 +109,14 @@ _setting = re.compile(
 """What has a number of its own and is no answer: over the 2 days, three times as long, about 0.33."""
 _FOLLOWS = (
     r"(?:(?:and )?so|thus|hence|therefore|which (?:means|gives|leaves|makes|becomes|explains)|meaning|implying|leaving"
-    r"|making|giving)(?: that)?"
+    r"|making|giving|which rounds to|to (?:get|obtain))(?: that)?"
 )
-_consequence = re.compile(rf"(?<=[\d\ue010-\uf8ff)%]),\s+{_FOLLOWS}\s+([a-z][\w'’ -]*)\Z")
-_demand = re.compile(
-    r"(?:\w+ ){1,4}(?:(?:ha(?:s|ve|d)|needs?) to|must|should|can|will)(?! (?:be|have)\b) [a-z]+|there is no\b"
-)
-"""What somebody does because of a value: ``he has to buy six packs``."""
+_consequence = re.compile(rf",\s+{_FOLLOWS}\s+([a-z][\w'’ -]*)\Z")
 _other_end = re.compile(
-    rf"(?i)(?:^|[\s,;:?])(?:{_FOLLOWS}|no(?=[,:])|(?:with|without|after|before|including|counting|otherwise|then)\b"
-    r"[^.;,]{0,80}?\b(?:it|this|that|there)(?: would| will)? (?:is|are|was|be|becomes?|makes?))\b[,:]?\s+"
+    rf"(?i)(?:^|[\s,;:?])(?:{_FOLLOWS}|no(?=[,:])|reaching|(?:(?:increas|ris|fall|grow|dropp|go)ing|(?:brings?|takes?"
+    r"|raises?|lowers?)\b[^.;,]{0,40}) to|(?:with(?:out)?|after|before|including|counting|otherwise|then|though|but|yet"
+    r"|although)\b[^.;,]{0,80}?\b(?:it|this|that|there)(?: would| will| should)? (?:is|are|was|be|becomes?|makes?))\b"
+    r"[,:]?\s+"
 )
 _plain_number = re.compile(r"\W*(\d[\d,./]*)(?:\s?%|\s+[a-z]{2,}.*)?\W*")
 _word = re.compile(r"[\w\ue000-\uf8ff]")
@@ -131,6 +129,11 @@ _whole_set = re.compile(
 _part = re.compile(r"[\d\ue010-\uf8ff] (?:out )?of (?:the|these|those) [\d\ue000]")
 _second = re.compile(r"(?i)\S\s+(?:and|or|then|versus|vs)\b\s*(?:[A-Za-z]+\s+){0,3}$")
 _counted = re.compile(rf"(?i)[\d\ue000]|\b(?!one\b){NUMERALS}\b")
+_other_value = re.compile(
+    r"(?is)(?!(?:\w+ ){1,4}(?:(?:ha(?:s|ve|d)|needs?) to|must|should|can|will)(?! (?:be|have)\b) [a-z]+|there is no\b)"
+    rf".*?(?:[\d\ue000]|\b(?!one\b){NUMERALS}\b)"
+)
+"""What follows from a value and has one of its own, but is not what somebody does: ``he has to buy six packs``."""
 _one_of_many = re.compile(r"\ban? $")
 _of_several = re.compile(
     r"(?i)(?:^|[,;:]\s*|\b(?:so|thus|hence|therefore|then|and|that|also)\s+)(?:one|another)(?: (?:possible|such|valid"
@@ -221,18 +224,17 @@ def _says_nothing(statement: str) -> bool:
 def _main_clause(statement: str) -> str:
     """Return the last clause of a sentence that its connectors part, without its lead, nor a last one that concludes
     nothing: "she sold 72, so the farmer earns that much"."""
-    if (tail := _consequence.search(statement)) and not (HEDGE.search(tail[1]) or _gives_value(tail[1])):
-        statement = statement if _truth_of(tail[1]) else statement[: tail.start()]
+    if (tail := _consequence.search(statement)) and not (HEDGE.search(tail[1]) or _other_value.match(tail[1])):
+        statement = (
+            statement
+            if _truth_of(tail[1]) or not _counted.search(statement, 0, tail.start())
+            else statement[: tail.start()]
+        )
     ends = [match.end() for match in _connector.finditer(statement) if _word.search(statement, match.end())]
     main = statement[max(ends, default=0) :]
     lead = _lead.match(main)
     states = lead and re.match(r"\w+ing\b", lead[0]) and any(_follows_verb(run[0]) for run in _value_runs(lead[0]))
     return main[lead.end() :] if lead and not states else main
-
-
-def _gives_value(tail: str) -> bool:
-    """Whether what follows from a value has one of its own, and is not what somebody does because of it."""
-    return bool(_counted.search(tail)) and not _demand.match(tail)
 
 
 def other_end(value: str, behind: str) -> str:
@@ -242,7 +244,7 @@ def other_end(value: str, behind: str) -> str:
     *_, last = None, *_other_end.finditer(behind)
     tail = behind[last.end() :] if last and number else ""
     is_same = number and number[1].rstrip(",./") in re.findall(r"\d[\d,./]*\b", tail)
-    return tail if _gives_value(tail) and not is_same else ""
+    return tail if _other_value.match(tail) and not is_same else ""
 
 
 def _set_off(statement: str, masked: Text) -> list[str]:
@@ -283,7 +285,7 @@ def _of_verb(main: str, masked: Text) -> list[str]:
         return []
     behind = "" if value.endswith(",") else re.split(r"[,;:]|\s[—–-]\s", behind)[0]
     unit = _behind.sub("", behind)
-    is_bare = not _measured.search(unit) and not any(map(known_unit, re.findall(r"[A-Za-z°]+", unit)))
+    is_bare = not _measured.search(unit) and not any(map(measure, re.findall(r"[A-Za-z°]+", unit)))
     forms = [f"{value}{unit}", f"{value}{behind}", *([value] if is_bare else [])]
     return [masked.shown(form).strip(" ,;") for form in dict.fromkeys(forms)]
 

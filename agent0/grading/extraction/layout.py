@@ -39,6 +39,7 @@ _PICTURES = rules(
 _LAYOUT = rules(
     (r"(?i)(?<=[\w)}$*]),\s+(?:at (?:the (?:very )?|a )?(?:most|least|minimum|maximum)|respectively"
      r"|no(?:thing| more| less)(?:,? (?:and )?(?:no )?(?:more|less))?|neither more nor less|give or take nothing"
+     r"|n[ié] (?:plus|más|più) n[ié] (?:moins|menos|meno)"
      r"|(?:from )?(?:start|beginning) to (?:finish|end))(?=[.!*\s]*$|[.!]\s)", ""),
     (r"(?m)^(?:>[ \t]?)+(?=[^>\s])", ""),
     (r"(?m)^(#{1,6})[ \t]*([^#\n]+?)[ \t]*#+[ \t]*$", r"\1 \2"),

@@ -6,12 +6,18 @@ import re
 
 from agent0.grading.math.units import NUMERALS as WHOLE_NUMBERS
 
-ALTERS = r"(?:wrong|incorrect|minus|plus|times|less|doubled|halved|reduced|increased)\b"
+ALTERS = (
+    r"(?:wrong|incorrect|minus|plus|times|less|doubled|halved|reduced|increased|add|subtract|\d+ (?:with(?:out)?|if"
+    r"|when|including|counting|after|before|to be exact|really|in fact))\b"
+)
 """What a bracket begins with that makes another value of the one before it."""
 CLAUSE = re.compile(
     r",?\s+(?:which(?<!to which)(?<!from which)|because|since|where(?:as)?|while|whose|whom|rather than|instead of"
     r"|(?:down|up) from|i\.e\.|with(?<!left with)(?<!up with)|for (?:all|some|any|every)|of (?:the|a) (?=\d+ ?%)"
-    r"|when (?:s?he|they|the|it|we|divided?|round|\w+ed))(?!\w)|,\s+(?:who|as|of who?m|of which|not(?! (?:really"
+    r"|if (?:I|we) (?:ha(?:ve|d)|am|are|did|count\w*|calculat\w*|add\w*|includ\w*)|when (?:s?he|they|the|it|we"
+    r"|divided?|round|\w+ed))(?!\w)|,\s+(?:(?:\d+|(?!half)[a-z]+) of (?:them|these|which|whom)|(?:twice|half"
+    r"|[a-z]+ times) as [a-z]+ as|one for (?:each|every)|(?:[a-z]+ ){0,3}(?:more|less|fewer|(?!other)[a-z]+er) than"
+    r"(?![^.]*\d)|who|as|of who?m|of which|not(?! (?:really"
     r"|quite|exactly|yet)\b)|and not|in other words|after|namely|up to|it|this|they|s?he|we|or (?:about|roughly"
     r"|approximately|around)|given|taken|found|(?!doubl|tripl|halv|squar|cub|divid|multipl|reduc|increas|decreas|rais"
     r"|lower|add|subtract|hundr)[a-z]{3,}ed|[a-z]{3,}ing)\b|;\s(?![^()\[\]{}]*[)\]}])|\s[-–—]+\s+(?=[A-Za-z]{2})"
@@ -38,6 +44,8 @@ HEDGE = re.compile(
 REFUTED = re.compile(
     r"(?i)\bwhich (?:is|are|was|were|would be) (?:\w+ )?(?:incorrect|wrong|not|false|impossible|invalid|mistaken)\b"
     r"|\b(?:that|this|it) (?:is|was) (?:\w+ )?(?:incorrect|wrong|mistaken)\b|\bcommon (?:mistake|error|wrong)\b"
+    r"|,\s+(?:(?:to|from|by|of) )?which\b[^.]*?\b(?:must|ha(?:s|ve) to|should|is|are) (?:\w+ )?(?:be )?(?:added"
+    r"|subtracted|taken (?:away|off)|deducted|multiplied|divided|doubled|halved)\b"
 )
 """What makes of a value before it no answer."""
 OPINION = (
@@ -63,12 +71,14 @@ _brackets = re.compile(r"\s*([()\[\]{}<>](?:\s*[()\[\]{}<>])*)\s*\.?\s*")
 """Brackets alone, which are then the answer and close nothing."""
 _aside = re.compile(
     r"(?P<value>(?=.*[\d$\\])[^\n]*?[\w)}\]%$°*])\s*,\s+(?P<words>(?:QED|Q\.E\.D|I (?:believe|think|am sure|am certain"
-    r"|am confident)|(?!(?:[a-z]|pi|infinity|oo|undefined|none|zero)\b)[a-z][A-Za-z'’ -]*(?:,\s+[a-z][A-Za-z'’ -]*)*))"
+    r"|am confident)|(?!(?:[a-z]|pi|infinity|oo|undefined|none|zero)\b)[^\W\dA-Z_][^\W\d_]*"
+    r"(?:['’ -]+[^\W\d_]+|,\s+[^\W\dA-Z_]+)*))"
 )
 _alters = re.compile(
     rf"(?i)\b(?:or|and|plus|minus|per ?cent|double[ds]?|halved|rather|unsure|approximately|about|roughly (?!speaking)"
     rf"|hmm|actually|(?:to|from|by) which|squared|cubed|positive|respectively|degrees?|radians?|cents?|minutes?"
-    rf"|seconds?|should|else|no|presumably|mistaken|{NUMERALS})\b|{HEDGE.pattern}"
+    rf"|seconds?|should|else|no|presumably|mistaken|{NUMERALS}|oder|ou|o|или|vielleicht|ungefähr|etwa|circa|falsch"
+    rf"|peut-être|environ|faux|quizás?|tal vez|falso|forse|talvez|примерно|возможно|неверно)\b|{HEDGE.pattern}"
 )
 """Words that make another answer of what stands before them, or none."""
 _sure = re.compile(r"(?i)\bI (?:believe|think)\b|\b(?:without|no|beyond) (?:an?y? )?doubt\b")

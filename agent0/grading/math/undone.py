@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from operator import attrgetter
 
 from agent0.grading.math.algebra import TooLargeError
 from agent0.grading.math.cleaning import clean
@@ -11,11 +12,8 @@ UNDONE = "work left undone where a value is wanted"
 _WORK = re.compile(r"[\\^*/+!]|\d\s*-|[A-Za-z]\(\s*-?\d")
 _DETERMINANT = re.compile(r"\\det(?![A-Za-z])|vmatrix")
 _CONSTANTS = frozenset({"pi", "e"})
-
-
-def is_written_out(expression: Expression) -> bool:
-    """Whether an expression is written as the value that it has: see ``literals.is_literal``."""
-    return expression.literal
+is_written_out: Callable[[Expression], bool] = attrgetter("literal")
+"""Whether an expression is written as the value that it has: see ``literals.is_literal``."""
 
 
 def is_work(text: str) -> bool:

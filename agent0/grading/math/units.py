@@ -72,7 +72,7 @@ _NO_UNIT = frozenset(
     tausend million millionen milliarde milliarden billionen dutzend nicht mille mil millier milliers millions
     milliard milliards douzaine douzaines pas millón millones docena docenas bin yüz milyon milyar düzine
     тысяча тысячи тысяч миллион миллиона миллионов миллиард миллиарда миллиардов дюжина дюжины дюжин пара пары пар
-    сотен или либо нет
+    сотен или либо нет off
     """.split()  # noqa: SIM905 (a list would fill a page)
 )
 _ONES = [

@@ -15,7 +15,6 @@ _struck = re.compile(
     r"~~[^~\n]+~~|<(s|del|strike)>.*?</\1>|\\(?:cancel|xcancel|bcancel|sout|st)\s*\{[^{}]*\}", re.DOTALL | re.IGNORECASE
 )
 _blank = re.compile(r"^\s*~(.*)~\s*$", re.DOTALL)
-_per_cent = re.compile(r"\bper cent\b", re.IGNORECASE)
 _note = re.compile(
     r"(?P<value>.+?)(?:\\[ ,;:!]|\\quad|~|\s)*(?:\\(?:text(?:bf|rm|it)?|mathrm|mbox)\s*\{\s*)?"
     r"[(\[]\s*(?P<note>[^()\[\]]{1,80})\s*[)\]]\s*\}?(?P<unit>\s+[a-z]+)?\s*\.?",
@@ -42,7 +41,7 @@ _prose = re.compile(r"[A-Za-z][a-z'-]*(?:[ -][a-z'-]+){0,7}")
 def without_notes(gold: str, answer: str) -> Iterator[str]:
     """Yield ``answer`` without notes, as far as the gold has none of the kind."""
     kept = answer if _struck.search(gold) else _struck.sub(" ", answer)
-    bare = _per_cent.sub("percent", _blank.sub(r"\1", kept)).strip()
+    bare = _blank.sub(r"\1", kept).strip()
     if bare != answer.strip():
         yield bare
     if "(" in gold or "[" in gold:

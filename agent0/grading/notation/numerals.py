@@ -11,7 +11,6 @@ _PARTS = {"half": 2, "halves": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth"
           "eighth": 8, "ninth": 9, "tenth": 10, "twelfth": 12, "hundredth": 100}  # fmt: skip
 _PARTS |= {f"{name}s": part for name, part in _PARTS.items() if name not in ("half", "halves")}
 _DIGITS = {word: n for word, n in NUMERALS.items() if n < 10}
-_markup = re.compile(r"^\\(?:text(?:bf|rm|it)?|mathrm|mbox)\s*\{([^{}]*)\}$")
 _ANY = {*NUMERALS, *_SCALES, *_PARTS, "a", "an", "minus", "negative"}
 LONGEST = 120
 _lakhs = re.compile(r"[-\\$ ]*\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?[ .$]*")
@@ -71,7 +70,7 @@ def figures(text: str) -> str:
     """Return ``text`` with the number that it begins with in figures, where at most two words of a unit follow."""
     if " and " in text and (mixed := _mixed.fullmatch(text)):
         return f"{figures(mixed[1])} {figures(mixed[2])}"
-    match = _markup.match(text.strip())
+    match = _fonts.fullmatch(text.strip())
     bare = (match[1] if match else text).strip().rstrip(".").lower()
     first = re.match(r"[a-z]+|\d+(?= and a )", bare)
     if len(bare) > LONGEST or not first or not (first[0] in _ANY or first[0].isdigit()):

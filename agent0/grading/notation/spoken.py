@@ -12,31 +12,30 @@ from agent0.grading.notation.numerals import figures
 from agent0.grading.rules import rewrite, rules
 
 LONGEST = 160
-_PHRASES: tuple[tuple[str, str], ...] = (
-    (r"(?:the )?(?:cube|cubic|third) root of|cuberoot|cbrt", " cuberoot "),
-    (r"(?:the )?fourth root of", " fourthroot "),
-    (r"(?:the )?(?:positive |principal )?square root of|(?:the )?sqrt of|root", " root "),
-    (r"(?:raised )?to the power(?: of)?|to the", " ^ "),
-    (r"(?:the )?(?:inverse|arc) ?sine?(?: of)?|arcsine", r" \arcsin "),
-    (r"(?:the )?(?:inverse|arc) ?cos(?:ine)?(?: of)?|arccosine", r" \arccos "),
-    (r"(?:the )?(?:inverse|arc) ?tan(?:gent)?(?: of)?|arctangent|arctg", r" \arctan "),
-    (r"(?:the )?(?:hcf|greatest common divisor|greatest common factor)", r" \gcd "),
-    (r"divided by|over|out of", " / "),
-    (r"multiplied by|times", " * "),
-    (r"plus or minus|plus-or-minus", r" \pm "),
-    (r"plus", " + "),
-    (r"minus|negative", " - "),
-    (r"(?:is )?equals?(?: to)?", " = "),
-    (r"squared", " ^2 "),
-    (r"cubed", " ^3 "),
-    (r"factorial", " ! "),
-    (r"(?:positive )?infinity", r" \infty "),
-    (r"(?:natural log|ln) of", r" \ln "),
-)
 _phrases = rules(
-    *((rf"(?<![A-Za-z\\])(?:{pattern})(?![A-Za-z])", sign.replace("\\", r"\\")) for pattern, sign in _PHRASES),
+    *((rf"(?<![A-Za-z\\])(?:{pattern})(?![A-Za-z])", sign.replace("\\", r"\\")) for pattern, sign in (
+        (r"(?:the )?(?:cube|cubic|third) root of|cuberoot|cbrt", " cuberoot "),
+        (r"(?:the )?fourth root of", " fourthroot "),
+        (r"(?:the )?(?:positive |principal )?square root of|(?:the )?sqrt of|root", " root "),
+        (r"(?:raised )?to the power(?: of)?|to the", " ^ "),
+        (r"(?:the )?(?:inverse|arc) ?sine?(?: of)?|arcsine", r" \arcsin "),
+        (r"(?:the )?(?:inverse|arc) ?cos(?:ine)?(?: of)?|arccosine", r" \arccos "),
+        (r"(?:the )?(?:inverse|arc) ?tan(?:gent)?(?: of)?|arctangent|arctg", r" \arctan "),
+        (r"(?:the )?(?:hcf|greatest common divisor|greatest common factor)", r" \gcd "),
+        (r"divided by|over|out of", " / "),
+        (r"multiplied by|times", " * "),
+        (r"plus or minus|plus-or-minus", r" \pm "),
+        (r"plus", " + "),
+        (r"minus|negative", " - "),
+        (r"(?:is )?equals?(?: to)?", " = "),
+        (r"squared", " ^2 "),
+        (r"cubed", " ^3 "),
+        (r"factorial", " ! "),
+        (r"(?:positive )?infinity", r" \infty "),
+        (r"(?:natural log|ln) of", r" \ln "),
+    )),
     flags=re.IGNORECASE,
-)
+)  # fmt: skip
 _word = re.compile(r"[A-Za-z]{2,}")
 _numeral = re.compile(
     r"(?:(?:"
