@@ -6,6 +6,7 @@ import errno
 import fcntl
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +17,9 @@ import pytest
 from agent0.assembly.models.obtaining import obtain, remove
 from agent0.assembly.runtime import doctor
 from agent0.assembly.runtime.providers import check_models
+from agent0.cli.models.named_model import model_flags
 from agent0.config import catalogue
-from agent0.config.catalogue import StoredModel, read_entry, store_of, stored_model, stored_models
+from agent0.config.catalogue import StoredModel, read_entry, serving_provider, store_of, stored_model, stored_models
 from agent0.config.loading import amended, load, resolve
 from agent0.errors import Agent0Error, ConfigError, DependencyError, NotFoundError
 from agent0.infra.models.transformers import BASE
@@ -273,7 +275,7 @@ def test_a_name_stands_for_the_stored_file(content: bytes, tmp_path: Path, monke
     model = catalogue.catalogue()[name].model_copy(update={"sha256": "", "bytes": 0})
     plain = {"home": str(home), "run.student.model": name}
     before = load("tiny", plain, {}).run.student
-    assert (before.provider, before.model, before.form) == ("llamacpp", name, "fence")
+    assert (before.provider, before.model, before.form) == ("transformers", name, "fence")
     with pytest.raises(
         DependencyError, match=rf"It is not stored here \(468 MiB, licence Apache-2.0\). agent0 model get {name}"
     ):
@@ -281,25 +283,40 @@ def test_a_name_stands_for_the_stored_file(content: bytes, tmp_path: Path, monke
     (tmp_path / FILE).write_bytes(content)
     stored, _ = got(home, model, str(tmp_path / FILE))
     student = load("tiny", plain, {}).run.student
-    assert (student.provider, Path(student.model), student.prompts) == ("llamacpp", stored.file, "full")
+    assert (student.provider, Path(student.model), student.prompts) == ("transformers", stored.file, "full")
     assert (student.max_tokens, student.num_ctx) == (model.max_tokens, min(model.context, 8 * model.max_tokens))
     longer = load("tiny", plain | {"run.student.max_tokens": "2000"}, {}).run.student
     assert (longer.max_tokens, longer.num_ctx) == (2000, student.num_ctx), "what somebody set stays"
     assert resolve("tiny", plain, {}).origins["run.student.num_ctx"] == f"model {name}"
     assert load("ollama", {"home": str(home), "run.teacher.model": name}, {}).run.teacher.model == str(stored.file)
-    above = plain | {"run.student.provider": "transformers", "run.student.tool_form": "actions"}
+    above = plain | {"run.student.provider": "llamacpp", "run.student.tool_form": "actions"}
     student = load("tiny", above, {}).run.student
-    assert (student.provider, Path(student.model), student.form) == ("transformers", stored.file, "actions")
+    assert (student.provider, Path(student.model), student.form) == ("llamacpp", stored.file, "actions")
     served = load("tiny", plain | {"run.student.provider": "ollama"}, {}).run.student
     assert (served.provider, served.model) == ("ollama", name)
     with monkeypatch.context() as patch:
         patch.setattr("agent0.config.catalogue.find_spec", lambda name: None if name == "xllamacpp" else name)
         assert load("tiny", plain, {}).run.student.provider == "transformers", "which needs no extra"
     changed = amended(load("tiny", {"home": str(home)}, {}).run, {"student.model": name}, home).student
-    assert (changed.provider, Path(changed.model)) == ("llamacpp", stored.file)
+    assert (changed.provider, Path(changed.model)) == ("transformers", stored.file)
     assert (changed.prompts, changed.max_tokens) == ("full", model.max_tokens), "not those of the packaged model"
     [check] = asyncio.run(doctor.LOOKS["stored models"](load("tiny", plain, {})))
     assert check.state == "ok" and name in check.name
+    assert check.detail.endswith("provider transformers, since our own engine is quicker than llama.cpp")
     stored.file.write_bytes(b"")
     [check] = asyncio.run(doctor.LOOKS["stored models"](load("tiny", plain, {})))
     assert check.state == "fail" and check.fix == f"agent0 model get {name}"
+
+
+def test_our_own_engine_computes_what_it_packs_and_has_memory_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent0.config.catalogue.find_spec", lambda name: name)
+    gguf_file(tmp_path / "unknown.gguf")
+    for name in ("unknown", "missing"):
+        assert model_flags(str(tmp_path / f"{name}.gguf"), None, "student")["run__student__provider"] == "llamacpp"
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert serving_provider(True, memory // 9)[0] == "transformers"
+    assert serving_provider(True, memory // 7)[0] == serving_provider(False, 1)[0] == "llamacpp"
+    monkeypatch.setattr("agent0.config.catalogue.find_spec", lambda name: None)
+    assert serving_provider(False, memory)[0] == "transformers"

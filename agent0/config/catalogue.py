@@ -1,6 +1,7 @@
 """The catalogue of models, one TOML file each in ``models/``, and those of them that the data folder has."""
 
 import json
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,13 +17,22 @@ from agent0.settings.catalogue import CatalogueModel
 
 MODELS = Path(__file__).parent / "models"
 NOTE = "stored.json"
-SERVED = "llamacpp"
-"""The provider that serves a model of the catalogue where its package is installed, unless another is set with it."""
+OWN, SERVED = "transformers", "llamacpp"
+"""The provider of our own engine, and that of llama.cpp's server, which takes any GGUF file."""
+WIDENED = 4
+"""How many times as large as a file in four bits its weights in 16 are, at most."""
 
 
-def serving_provider() -> str:
-    """The provider of a GGUF file that is named without one: ``SERVED``, or transformers, which needs no extra."""
-    return SERVED if find_spec("xllamacpp") and find_spec("openai") else "transformers"
+def serving_provider(packed: bool, size: int) -> tuple[str, str]:
+    """The provider of a GGUF file of ``size`` bytes that is named without one, and why. ``packed``: whether our own
+    engine computes the model with its matrices packed, which is the quicker way (``CatalogueModel``)."""
+    if not (find_spec("xllamacpp") and find_spec("openai")):
+        return OWN, "llama.cpp's package is not installed"
+    if not packed:
+        return SERVED, "our own engine does not pack its matrices"
+    if WIDENED * size > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2:
+        return SERVED, "its weights in 16 bits may take more than half of the memory"
+    return OWN, "our own engine is quicker than llama.cpp"
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
 from agent0.config import sources
-from agent0.config.catalogue import SERVED, catalogue_model, serving_provider, stored_model
+from agent0.config.catalogue import OWN, SERVED, catalogue_model, serving_provider, stored_model
 from agent0.config.sources import SettingEntry
 from agent0.errors import ConfigError, bare_address
 from agent0.events.base import sha256
@@ -102,7 +102,9 @@ def _place_models(tree: Mapping[str, Any], ranks: Mapping[str, int], home: Path)
         rank = ranks.get(f"run.{role}.model")
         if entry is None or rank is None:
             continue
-        suits = {"provider": serving_provider()} | ({"tool_form": entry.tool_form} if role == "student" else {})
+        stored = stored_model(home, entry.name)
+        provider, _ = serving_provider(entry.packed, stored.bytes if stored else entry.bytes)
+        suits = {"provider": provider} | ({"tool_form": entry.tool_form} if role == "student" else {})
         placed: dict[str, Any] = {
             key: value for key, value in suits.items() if ranks.get(f"run.{role}.{key}", rank + 1) > rank
         }
@@ -110,8 +112,7 @@ def _place_models(tree: Mapping[str, Any], ranks: Mapping[str, int], home: Path)
         placed |= {key: value for key, value in unset.items() if f"run.{role}.{key}" not in ranks}
         actor |= placed
         origins |= {f"run.{role}.{key}": f"model {entry.name}" for key in placed}
-        stored = stored_model(home, entry.name)
-        if stored and not stored.problem and actor["provider"] in (SERVED, "transformers"):
+        if stored and not stored.problem and actor["provider"] in (OWN, SERVED):
             actor["model"] = str(stored.file)
     return origins
 

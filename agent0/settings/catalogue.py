@@ -48,7 +48,8 @@ class Score(Frozen):
 class CatalogueModel(Frozen):
     """One entry of the catalogue. ``sha256`` and ``bytes`` are empty where nobody could verify them for the entry:
     then the digest that the hub states is taken, and recorded with the stored file. ``context``: tokens it can read;
-    ``max_tokens``: those that a turn of it may have, unless that is set."""
+    ``max_tokens``: those that a turn of it may have, unless that is set. ``packed``: our own engine packs its matrices
+    (docs/design/engine.md)."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
     file: str = Field(pattern=r"^[\w.-]+\.gguf$")
@@ -56,6 +57,7 @@ class CatalogueModel(Frozen):
     bytes: int = Field(0, ge=0)
     licence: str
     architecture: str
+    packed: bool = False
     context: int = Field(ge=1)
     max_tokens: int = Field(512, ge=1)
     template: str

@@ -9,7 +9,7 @@ from agent0.assembly.runtime.read_models import catch_up, live_path
 from agent0.assembly.validate.requirements import REQUIREMENTS, Look, check_actors, examine
 from agent0.assembly.validate.room import Check, State
 from agent0.assembly.validate.run_config import check_names
-from agent0.config.catalogue import stored_models
+from agent0.config.catalogue import StoredModel, catalogue_model, serving_provider, stored_models
 from agent0.errors import DependencyError, LogError
 from agent0.infra.log.nats_server import open_server
 from agent0.infra.storage import sqlite
@@ -100,13 +100,21 @@ async def _settings(settings: Settings) -> list[Check]:
 
 
 async def _stored_models(settings: Settings) -> list[Check]:
-    """Each model of the catalogue that the data folder has: whether its file is as it was stored."""
+    """Each model of the catalogue that the data folder has: whether its file is as it was stored, and who computes
+    it."""
     return [
         Check(f"stored {name}", "fail", stored.problem, f"agent0 model get {name}")
         if stored.problem
-        else Check(f"stored {name}", "ok", f"{stored.bytes / (1 << 20):,.0f} MiB, {stored.licence}, {stored.source}")
+        else Check(f"stored {name}", "ok", _description(stored))
         for name, stored in stored_models(settings.home).items()
     ]
+
+
+def _description(stored: StoredModel) -> str:
+    entry = catalogue_model(stored.name)
+    provider, why = serving_provider(entry is not None and entry.packed, stored.bytes)
+    size = f"{stored.bytes / (1 << 20):,.0f} MiB"
+    return f"{size}, {stored.licence}, {stored.source}; provider {provider}, since {why}"
 
 
 _SERVER = {"log server": REQUIREMENTS["log server"]}

@@ -5,8 +5,9 @@ from pathlib import Path
 from agent0.assembly.routing import actor_limits as limits
 from agent0.config.catalogue import catalogue_model
 from agent0.errors import DependencyError
+from agent0.infra.engine.memory_need import is_plain
 from agent0.infra.models.transformers import PACKAGED
-from agent0.infra.weights.dequantise import dequantised, folder_of, has_weights, unusable
+from agent0.infra.weights.dequantise import configuration, dequantised, folder_of, has_weights, unusable
 from agent0.infra.weights.gguf_header import is_gguf
 from agent0.settings import ActorConfig
 
@@ -50,6 +51,14 @@ def present_weights(model: Path) -> Path:
 def weights_of_model(model: Path) -> Path:
     """The folder of weights of a folder or GGUF file, whose weights are dequantised once."""
     return dequantised(model) if is_gguf(model) else model
+
+
+def is_packable(file: Path) -> bool:
+    """Whether our own engine computes the model of a GGUF ``file`` with its matrices packed; not where it is none."""
+    try:
+        return not unusable(file) and is_plain(configuration(file))
+    except (DependencyError, OSError):
+        return False
 
 
 def trained_here(actor: ActorConfig) -> Path:

@@ -31,8 +31,14 @@ def model_flags(model: str | None, provider: str | None = None, *roles: str) -> 
         if packaged_name(model):
             model, provider = ("" if model == TINY else model), TINY
         elif path.is_file() or path.suffix == ".gguf":
-            model, provider = str(path.absolute()), serving_provider()
+            model, provider = str(path.absolute()), _provider_of(path)
         elif path.is_dir():
             model, provider = str(path.absolute()), "transformers"
     values = {"provider": provider, "model": model}
     return {f"run__{role}__{name}": value for role in roles for name, value in values.items()}
+
+
+def _provider_of(file: Path) -> str:
+    from agent0.assembly.runtime.model_folders import is_packable
+
+    return serving_provider(is_packable(file), file.stat().st_size if file.is_file() else 0)[0]
