@@ -10,7 +10,7 @@ LETTER = re.compile(r"\s*\$*\s*\(?\\?(?:text|textbf|mathrm|mathbf)?\{?\(?([A-J])
 _letter = r"\(?(?-i:([A-J]))(?![\w'’^=+*/])\)?"
 _NOUN = r"(?:final |correct |best |right )?(?:option|choice|answer|statement|letter|selection)"
 _TAKES = (
-    r"(?:choose|pick|select|chose|opt for|vote for|go(?:ing)? with|take|say|(?:it|that)(?: is|['’]s| must be)"
+    r"(?:choose|prefer|pick|select|chose|opt for|vote for|go(?:ing)? with|take|say|(?:it|that)(?: is|['’]s| must be)"
     r"|that leaves|leaves(?: only| us)?(?: with)?|must be|only|just)"
 )
 _HOLDS = (
@@ -31,12 +31,12 @@ _clauses = re.compile(
 )
 _rules_out = re.compile(
     r"(?i)n['’]t\b|\b(?:not|fails?|cannot|wrong|incorrect|false|ruled|eliminated?|impossible|invalid|too|rather than"
-    r"|over|rul(?:e|es|ing) out|instead of|distractor|trap|except|neither|nor)\b"
+    r"|over|rul(?:e|es|ing) out|instead of|distractor|trap|least|worst|except|neither|nor)\b"
 )
 _affirms = re.compile(r"(?i)\b(?:seems?|appears?|think|believe|would|(?:more|most) \w+|first|than)\b")
 _all_but = re.compile(
-    r"(?i)\b(?:every|all|any|each|no)\b[^,;.]* (?:but|except)\b|\balmost correct\b|\bwould be\b.*\b(?:if|unless|but"
-    r"|though|however|except)\b|\b(?:if|unless|were)\b.*\bwould be\b"
+    r"(?i)\b(?:every|all|any|each|no)\b[^,;.]* (?:but|except|from)\b|\balmost correct\b|\bwould be\b.*\b(?:if|unless"
+    r"|but|though|however|except|were)\b|\b(?:if|unless|were)\b.*\bwould be\b"
 )
 _compared = re.compile(
     r"(?i)^\W*(?:so |thus )?(?:between|comparing|of) \(?[A-J]\)?(?:(?:,|,? (?:and|or)) \(?[A-J]\)?)+,\s+"
@@ -45,7 +45,7 @@ _leaves = re.compile(rf"(?i)\bleav(?:es|ing)(?: only| us)*(?: with)?(?: only)? (
 _concedes = re.compile(r"(?i)\s*(?:(?:al)?though|even (?:though|if))\b")
 _but = re.compile(r"(?i)\s*but\b(?!.*\bA\b)")
 LONGEST = 600
-_bare = re.compile(r"(?<![\w'’])(?:[B-HJ]|\([A-J]\))(?![\w'’])")
+_bare = re.compile(r"(?<![\w'’])(?:[B-HJ]|\([A-J]\)|(?<=\bor )A(?=\W*\Z))(?![\w'’])")
 
 
 def choice_of(sentence: str) -> str | None:

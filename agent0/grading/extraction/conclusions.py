@@ -108,15 +108,15 @@ _setting = re.compile(
 )
 """What has a number of its own and is no answer: over the 2 days, three times as long, about 0.33."""
 _FOLLOWS = (
-    r"(?:(?:and )?so|thus|hence|therefore|which (?:means|gives|leaves|makes|becomes|explains)|meaning|implying|leaving"
-    r"|making|giving|which rounds to|to (?:get|obtain))(?: that)?"
+    r"(?:(?:and )?so|thus|hence|therefore|which (?:[a-z]+ ){0,3}?(?:means|gives|leaves|makes|becomes|explains"
+    r"|rounds to)|meaning|implying|leaving|making|giving|to (?:get|obtain))(?: that)?"
 )
 _consequence = re.compile(rf",\s+{_FOLLOWS}\s+([a-z][\w'’ -]*)\Z")
 _other_end = re.compile(
-    rf"(?i)(?:^|[\s,;:?])(?:{_FOLLOWS}|no(?=[,:])|reaching|(?:(?:increas|ris|fall|grow|dropp|go)ing|(?:brings?|takes?"
-    r"|raises?|lowers?)\b[^.;,]{0,40}) to|(?:with(?:out)?|after|before|including|counting|otherwise|then|though|but|yet"
-    r"|although)\b[^.;,]{0,80}?\b(?:it|this|that|there)(?: would| will| should)? (?:is|are|was|be|becomes?|makes?))\b"
-    r"[,:]?\s+"
+    rf"(?i)(?:^|[\s,;:?])(?:{_FOLLOWS}|no(?=[,:])|reaching|(?:really|actually|in fact)(?=,? \d)"
+    r"|(?:(?:increas|ris|fall|grow|dropp|go)ing|(?:bring|tak|rais|lower)(?:e?s|ing)?\b[^.;,]{0,40}) to|(?:with(?:out)?"
+    r"|after|before|including|counting|otherwise|then|though|but|yet|although)\b[^.;,]{0,80}?\b(?:it|this|that|there)"
+    r"(?: would| will| should)? (?:is|are|was|be|becomes?|makes?))\b[,:]?\s+"
 )
 _plain_number = re.compile(r"\W*(\d[\d,./]*)(?:\s?%|\s+[a-z]{2,}.*)?\W*")
 _word = re.compile(r"[\w\ue000-\uf8ff]")
@@ -139,7 +139,7 @@ _of_several = re.compile(
     r"(?i)(?:^|[,;:]\s*|\b(?:so|thus|hence|therefore|then|and|that|also)\s+)(?:one|another)(?: (?:possible|such|valid"
     r"|real|positive|negative)){0,2}(?: (?:root|solution|value|answer|zero|possibility|number|choice|candidate"
     r"|factor))?(?: of (?!which)[^.,;:]{1,40}?)?,? (?:(?:is|was|equals|(?:must|would|could|can|may|might) be)\b|=)"
-    r"|\b(?:is|was) another\b|\b(?:any(?:thing)?|all|either) (?:of|from) \(?(?-i:[A-J])\b"
+    r"|\b(?:is|was) another\b|\b(?:any(?:thing)?|all|either)(?: \w+)? (?:of|from) \(?(?-i:[A-J])\b"
     rf"|(?<=[\d\ue010-\uf8ff])\s\(\s*(?:{ALTERS}|[-+−×]\s*\d+\))"
 )
 """What says that there are more values beside the one that it gives, or that a bracket makes another one of it."""

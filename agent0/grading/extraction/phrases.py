@@ -16,13 +16,13 @@ CLAUSE = re.compile(
     r"|(?:down|up) from|i\.e\.|with(?<!left with)(?<!up with)|for (?:all|some|any|every)|of (?:the|a) (?=\d+ ?%)"
     r"|if (?:I|we) (?:ha(?:ve|d)|am|are|did|count\w*|calculat\w*|add\w*|includ\w*)|when (?:s?he|they|the|it|we"
     r"|divided?|round|\w+ed))(?!\w)|,\s+(?:(?:\d+|(?!half)[a-z]+) of (?:them|these|which|whom)|(?:twice|half"
-    r"|[a-z]+ times) as [a-z]+ as|one for (?:each|every)|(?:[a-z]+ ){0,3}(?:more|less|fewer|(?!other)[a-z]+er) than"
-    r"(?![^.]*\d)|who|as|of who?m|of which|not(?! (?:really"
-    r"|quite|exactly|yet)\b)|and not|in other words|after|namely|up to|it|this|they|s?he|we|or (?:about|roughly"
-    r"|approximately|around)|given|taken|found|(?!doubl|tripl|halv|squar|cub|divid|multipl|reduc|increas|decreas|rais"
-    r"|lower|add|subtract|hundr)[a-z]{3,}ed|[a-z]{3,}ing)\b|;\s(?![^()\[\]{}]*[)\]}])|\s[-–—]+\s+(?=[A-Za-z]{2})"
-    r"|\s+\((?!mod\b|base\b|or,?\s+[-−$\\]*\d|no,|" + ALTERS + r"|(?:i\.\s?e\."
-    r"|that is),?\s+[-−\d.,/$\\%\s]+\)"
+    r"|[a-z]+ times) as [a-z]+ as|one for (?:each|every)|no matter|(?:an?|the) (?:[a-z]+ )?(?:square|sum|product|cube"
+    r"|[a-z]+est)|(?:[a-z]+ ){0,3}(?:more|less|fewer|(?!other)[a-z]+er) than(?![^.]*\d)|who|as|of who?m|of which"
+    r"|not(?! (?:really|quite|exactly|yet)\b)|and not|in other words|after|namely|up to|it|this|they|s?he|we"
+    r"|or (?:about|roughly|approximately|around)|given|taken|found|(?!doubl|tripl|halv|squar|cub|divid|multipl|reduc"
+    r"|increas|decreas|rais|lower|add|subtract|hundr)[a-z]{3,}ed|[a-z]{3,}ing)\b|;\s(?![^()\[\]{}]*[)\]}])"
+    r"|\s[-–—]+\s+(?=[A-Za-z]{2})"
+    r"|\s+\((?!mod\b|base\b|or,?\s+[-−$\\]*\d|no,|" + ALTERS + r"|(?:i\.\s?e\.|that is),?\s+[-−\d.,/$\\%\s]+\)"
     r"|[^()]{0,3}\)|[^()]*(?:sqrt|sin|cos|tan|log|pi|exp)\b)(?=[^()\[\]\\]*[A-Za-z]{2})",
     re.IGNORECASE,
 )
@@ -37,7 +37,7 @@ HEDGE = re.compile(
     r"|remov\w*|except|other than|but|however|although|though|compared?|versus|vs|almost|nearly|let|initial(?:ly)?"
     r"|first(?! (?:\w+ )?(?:terms?|digits?|primes?|numbers?|elements?|multiples?|values?|positive))|start(?:s|ed)?"
     r"|(?<!\\)times(?=[\s,]+\S)|twice|too|misconceptions?|misleading|lowers?|raises?|fails?|cancels?|contradict\w*"
-    r"|violat\w*|dubious|invalid|extraneous"
+    r"|violat\w*|dubious|invalid|extraneous|least \w+[ai]ble"
     r"|tempting|candidates?|distractors?|decoy|trap|out of|option [a-j] (?:and|or)|correct to)\b",
     re.IGNORECASE,
 )
