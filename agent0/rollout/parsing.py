@@ -78,9 +78,9 @@ def parse_turn(
 
 def _answer(prose: str) -> str | None:
     prose = respelled_boxes(prose)
-    goes_on = box_taken_back(prose)
-    answer = None if goes_on else boxed(prose)
-    answer = answer if answer is not None else labelled_answer(prose[goes_on:])
+    retraction = box_taken_back(prose)
+    answer = None if retraction else boxed(prose)
+    answer = answer if answer is not None else labelled_answer(prose[retraction.end if retraction else 0 :])
     answer = (answer if answer is not None else _final_input(prose) or "").strip()
     return None if is_placeholder(answer) else answer[:LONGEST_ANSWER] or None
 

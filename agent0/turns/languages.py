@@ -6,17 +6,17 @@ Whatever reads a reply in another language reads it by these.
 # ruff: noqa: RUF001 (signs and letters as they are written)
 WRONG = (
     r"(?:(?:这|這|那|これは|それは|이것은|그것은)?(?:是)?(?:错|錯|不对|不對|間違|違い|틀)|(?:bu )?yanlış"
-    r"|das (?:ist|war) falsch|c['’]est faux|es[ot]o (?:es|está) (?:incorrecto|mal)"
+    r"|das (?:ist|war) falsch|das stimmt nicht|c['’]est faux|es[ot]o (?:es|está) (?:incorrecto|mal)"
     r"|это (?:не(?:верно|правильно| так)|ошибка))"
 )
 """What calls an answer wrong, behind it."""
 CORRECTION = (
     r"不|不对|不對|等等|更正|抱歉|いや|いいえ|待って|訂正|아니요?|잠깐만?요?|정정|사실은?|hayır|bekle|aslında|pardon|düzeltme"
     r"|nein|moment|warte|halt|korrektur|eigentlich|non|attend(?:s|ez)|en (?:fait|réalité|realidad)|espera|perdón"
-    r"|corrección|нет|ой|стоп|исправлюсь?|(?:подо|по)(?:жди|годи)(?:те)?|на самом деле|я ошиб(?:ся|лась)"
+    r"|corrección|correção|espere|errei|na verdade|anzi|aspetta|correzione|in realtà|すみません|哦|нет|ой|стоп|исправлюсь?|(?:подо|по)(?:жди|годи)(?:те)?|на самом деле|я ошиб(?:ся|лась)"
 )
 """What begins a correction, where no letter follows."""
-CORRECTION_BEFORE_LETTERS = "其实|实际上|実は"
+CORRECTION_BEFORE_LETTERS = "其实|实际上|実は|実際は|哦?不,?是"
 ANSWER_IS = (
     r"(?:答案|答え|正解)(?:是|应为|應為|は)|应该是|應該是|(?:정답|답)은|cevap|(?:antwort|réponse|respuesta|ответ|es|est|ist"
     r"|равен|равна|равно|должно быть)(?: ist| est| es| -| —|:)?(?= )"

@@ -61,8 +61,8 @@ _doubted = re.compile(
 """What stands before "the answer is" in a sentence that does not say so."""
 _supposed = re.compile(
     r"(?i)(?:^|[.!?\n]\s*)(?:if|had|were|suppose|without|unless)\b[^.!?\n]*\bwould\b[^.!?\n]*\Z|\b(?:wrong|incorrect"
-    r"|common|naive|tempting|initial|previous|earlier|mistaken|false|tentative)\s+(?:first\s+)?answer\W+(?:is|are|was"
-    r"|would be)\W+\Z"
+    r"|common|naive|tempting|initial|previous|earlier|mistaken|false|tentative|(?!(?:problem|question|exercise|today|let"
+    r"|it|that|here)['’])[a-z]+['’]s)\s+(?:first\s+)?answer\W+(?:is|are|was|would be)\W+\Z"
 )
 _sentence_like = re.compile(r"[A-Z][a-z]* [a-z]+ |(?:there|it|we|he|she|they|the) [a-z]+ ")
 _set_off = re.compile(r"\*\*[^*]+\*\*|\$[^$]+\$")
@@ -102,20 +102,21 @@ def extracted(reply: str) -> Extract:
 
 
 def _extracted(reply: str) -> Extract:
-    rejected = box_taken_back(reply)
-    if not rejected and boxes(reply):
+    retraction = box_taken_back(reply)
+    if not retraction and boxes(reply):
         if several := boxes_of_one_answer(reply[-LAST:]):
             return Extract(several, "boxes of one answer")
         inside = boxed(reply)
         place = "a box that is not closed" if inside is None else "the last box"
         return Extract(unquoted((inside or "").strip()) or None, place)
-    text = reply[rejected:][-LAST:]
+    text = reply[retraction.end if retraction else 0 :][-LAST:]
     if bare := unbraced_boxes(text):
         return Extract(bare[-1], "a box without braces")
     is_object, answer = answer_of_object(text)
     if is_object:
         return Extract(answer, "a JSON object")
-    return _unboxed(in_sentences(text))
+    extract = _unboxed(in_sentences(text))
+    return Extract(retraction.value, CONCLUDED) if retraction and retraction.value and not extract.answer else extract
 
 
 def _unboxed(text: str) -> Extract:
@@ -132,7 +133,7 @@ def _unboxed(text: str) -> Extract:
 
 
 def _stated(text: str) -> str | None:
-    """What the last sentence or heading states that is no remark on the answer."""
+    """What the last sentence or heading states that is no remark on the answer; empty where it is taken back."""
     for head in reversed(list(_head.finditer(text))):
         before = text[max(0, head.start() - LONGEST_CONDITION) : head.start()]
         if _doubted.search(before):
@@ -144,12 +145,14 @@ def _stated(text: str) -> str | None:
         if shown := _display.match(rest):
             return _bare(shown[1] or shown[2])
         if (answer := _bare(sentence := _sentence(rest))) and not _comment.match(answer):
-            goes_on = taken_back(text, len(text) - len(rest) + len(sentence), answer)
+            retraction = taken_back(text, len(text) - len(rest) + len(sentence), answer)
+            if retraction:
+                return concluded(text[retraction.end :]) or retraction.value
             behind = re.split(r"\n|[.!](?=\s|\Z)", rest[len(sentence) :], maxsplit=1)[0]
-            if not goes_on and (end := other_end(answer, behind)):
+            if end := other_end(answer, behind):
                 return concluded(f"It is {end}.") or end
             pieces = _set_off.findall(sentence) if _sentence_like.match(answer) else []
-            return concluded(text[goes_on:]) if goes_on else _bare(pieces[0]) if len(pieces) == 1 else answer
+            return _bare(pieces[0]) if len(pieces) == 1 else answer
     return choice_of(text.strip().rpartition("\n")[2].strip(" *"))
 
 
