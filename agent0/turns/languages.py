@@ -13,7 +13,8 @@ WRONG = (
 CORRECTION = (
     r"不|不对|不對|等等|更正|抱歉|いや|いいえ|待って|訂正|아니요?|잠깐만?요?|정정|사실은?|hayır|bekle|aslında|pardon|düzeltme"
     r"|nein|moment|warte|halt|korrektur|eigentlich|non|attend(?:s|ez)|en (?:fait|réalité|realidad)|espera|perdón"
-    r"|corrección|correção|espere|errei|na verdade|anzi|aspetta|correzione|in realtà|すみません|哦|нет|ой|стоп|исправлюсь?|(?:подо|по)(?:жди|годи)(?:те)?|на самом деле|я ошиб(?:ся|лась)"
+    r"|corrección|correção|espere|errei|na verdade|anzi|aspetta|correzione|in realtà"
+    r"|すみません|哦|нет|ой|стоп|исправлюсь?|(?:подо|по)(?:жди|годи)(?:те)?|на самом деле|я ошиб(?:ся|лась)"
 )
 """What begins a correction, where no letter follows."""
 CORRECTION_BEFORE_LETTERS = "其实|实际上|実は|実際は|哦?不,?是"

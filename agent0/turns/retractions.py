@@ -12,34 +12,38 @@ LONGEST = 400
 """Characters behind an answer in which it is taken back, or not at all."""
 _joint = r"[\s$,.;:!?)\\\]*_—–…。，、！-]{0,8}"
 _interjection = (
-    r"(?:(?:but |oh,? |ah,? |and )?(?:wait|no|oops|scratch that|sorry|hold on|hm+|actually|moment|nein|non|nein,? moment"
-    r"|attendez|espera|espere|aspetta|нет|подождите)(?![A-Za-z])[,.!…\s—–-]{0,4}){0,3}"
+    r"(?:(?:but |oh,? |ah,? |and )?(?:wait|no|oops|scratch that|sorry|hold on|hm+|actually|moment|nein|non"
+    r"|nein,? moment|attendez|espera|espere|aspetta|нет|подождите)(?![A-Za-z])[,.!…\s—–-]{0,4}){0,3}"
 )
 _wrong = re.compile(
     rf"(?i){_joint}{_interjection}(?:(?:(?:was|is) (?:my|the|an?) (?:first|initial|earlier|old|tentative)[^.\n]{{0,40}}"
-    r"[,;] )?(?:but |and |however,? )?(?:(?:(?:that|this|it|which) )?(?:is|was|would be)|(?:that|this|it)['’]s) (?:\w+ )?"
-    r"(?:wrong|incorrect|false|a mistake|mistaken|not (?:correct|right|the answer|it|true))\b[^.\n]*(?:\.\s|\n|\Z|\.\Z)"
-    r"|(?:i(?:['’]ve| have)? made an? (?:mistake|error)|i was wrong|let me (?:redo|re-?do|recompute|recalculate|start over"
-    rf"|try again)\b)[^.:\n]*(?:[.:\n]|\Z)|{WRONG}[^.。，,\n]*(?:[.。，,\n]|\Z))"
+    r"[,;] )?(?:but |and |however,? )?(?:(?:(?:that|this|it|which) )?(?:is|was|would be)|(?:that|this|it)['’]s)"
+    r" (?:\w+ )?(?:wrong|incorrect|false|a mistake|mistaken|not (?:correct|right|the answer|it|true))\b[^.\n]*"
+    r"(?:\.\s|\n|\Z|\.\Z)"
+    r"|(?:i(?:['’]ve| have)? made an? (?:mistake|error)|i was wrong|let me (?:redo|recompute|recalculate"
+    rf"|start over|try again)\b)[^.:\n]*(?:[.:\n]|\Z)|{WRONG}[^.。，,\n]*(?:[.。，,\n]|\Z))"
 )
 _correction = re.compile(
-    rf"{_joint}(?:(?:(?:but |oh,? |hm+,? |ah,? |and )?(?:wait|no|oops|scratch that|sorry|actually|correction|hold on|hm+"
-    r"|my mistake|(?:on|upon) (?:second thought|(?:closer )?(?:reflection|review|inspection))|i made an? (?:mistake|error)"
-    r"|i was wrong|let me (?:correct|(?:double.?|re.?)?(?:check|verify|count|consider|think|evaluate|read)))"
-    rf"|(?P<foreign>{CORRECTION}))\b|(?P<letters>{CORRECTION_BEFORE_LETTERS})"
+    rf"{_joint}(?:(?:(?:but |oh,? |hm+,? |ah,? |and )?(?:wait|no|oops|scratch that|sorry|actually|correction|hold on"
+    r"|hm+|my mistake|(?:on|upon) (?:second thought|(?:closer )?(?:reflection|review|inspection))|i made an?"
+    r" (?:mistake|error)|i was wrong|let me (?:correct|(?:double.?|re.?)?(?:check|verify|count|consider|think"
+    rf"|evaluate|read)))|(?P<foreign>{CORRECTION}))\b|(?P<letters>{CORRECTION_BEFORE_LETTERS})"
     r"|(?P<aside>(?:but|however),? (?=(?:we|i|this|that|it|with|since|there|\(?[A-J]\)?)(?![A-Za-z])))).{0,240}",
     re.IGNORECASE | re.DOTALL,
 )
 _letter = r"(?-i:\(?[A-J]\)?)(?![A-Za-z])"
 _other = re.compile(
     rf"(?i)(?:answer(?: is| should be| must be|:)|{ANSWER_IS}|it(?:['’]s| is| should be| must be| has to be)"
-    r"|should (?:be|read)|must be|(?:that|which) makes(?: it| that)?|we get|\btotal(?: is|:)|correction ?:|(?:actually|\bno"
-    rf"|wait|sorry|oops|scratch that)[,:]? (?=[-\d$\\(]|{_letter})|\bgo(?:ing)? with(?: option)?|\bso (?=-?[\d./]+[.!]?"
-    rf"\s*\Z|{_letter}\.?\s*\Z))(?: actually| really)?[\s:$*]*(?P<value>{_letter}"
+    r"|should (?:be|read)|must be|(?:that|which) makes(?: it| that)?|we get|\btotal(?: is|:)|correction ?:|(?:actually"
+    rf"|\bno|wait|sorry|oops|scratch that)[,:]? (?=[-\d$\\(]|{_letter})|\bgo(?:ing)? with(?: option)?|\bso"
+    rf" (?=-?[\d./]+[.!]?\s*\Z|{_letter}\.?\s*\Z))(?: actually| really)?[\s:$*]*(?P<value>{_letter}"
     r"|[-−]?\\?[\w\\{}/.,^()-]*[\d}][\w\\{}/.,^()-]*)"
-    rf"|\b(?:option )?(?P<better>{_letter}) (?:is|fits|seems|looks) (?:the )?(?:(?!not)\w+ )?(?:better|correct|right|best)\b"
+    rf"|\b(?:option )?(?P<better>{_letter}) (?:is|fits|seems|looks) (?:the )?(?:(?!not)\w+ )?(?:better|correct"
+    r"|right|best)\b"
 )
-_number = re.compile(r"(?P<value>[-−]?\d[\d.,/]*|(?<![A-Za-z])(?-i:[A-J])(?![A-Za-z]))")
+_number = re.compile(
+    r"(?<!не )(?<!nicht )(?<!no es )(?<!pas )(?<!non )(?<!não )(?<!não é )(?<!不是)(?P<value>[-−]?\d[\d.,/]*|(?<![A-Za-z])(?-i:[A-J])(?![A-Za-z]))"
+)
 _unreal = re.compile(r"(?i)\b(?:if|would|were|could)\b")
 
 
