@@ -5,9 +5,21 @@ from agent0.projections.projector import Position, Projector, StoppedError, posi
 from agent0.projections.views import Rebuilt, RowDifference, Views, build, verify
 
 __all__ = [
-    "Position", "Projector", "Rebuilt", "Row", "RowDifference", "StoppedError", "Table", "Views", "build", "position",
-    "projection", "select", "tables", "verify",
-]  # fmt: skip
+    "Position",
+    "Projector",
+    "Rebuilt",
+    "Row",
+    "RowDifference",
+    "StoppedError",
+    "Table",
+    "Views",
+    "build",
+    "position",
+    "projection",
+    "select",
+    "tables",
+    "verify",
+]
 
 
 def tables() -> dict[str, Table]:

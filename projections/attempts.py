@@ -56,7 +56,11 @@ _COPIED = {
         "attempted_seq": int,
     },
     events=(
-        facts.AttemptRequested, facts.TurnCompleted, facts.TaskAttempted, facts.ResultVerified, facts.RewardAssigned,
+        facts.AttemptRequested,
+        facts.TurnCompleted,
+        facts.TaskAttempted,
+        facts.ResultVerified,
+        facts.RewardAssigned,
         alarms.ReactionDropped,
     ),
     indexes=(

@@ -49,8 +49,13 @@ _READ = (*_PARSED, "test")
         "pruned": bool,
     },
     events=(
-        facts.TrainingRequested, facts.CheckpointTrained, facts.CheckpointPromoted, facts.CheckpointRejected,
-        facts.TeacherJudged, facts.CheckpointRolledBack, facts.CheckpointPruned,
+        facts.TrainingRequested,
+        facts.CheckpointTrained,
+        facts.CheckpointPromoted,
+        facts.CheckpointRejected,
+        facts.TeacherJudged,
+        facts.CheckpointRolledBack,
+        facts.CheckpointPruned,
     ),
 )
 def checkpoints(e: Recorded) -> Iterator[Row]:

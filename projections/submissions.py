@@ -35,7 +35,11 @@ from agent0.projections.base import Row, behind_row, find, projection, select, s
         "submitted_seq": int,
     },
     events=(
-        facts.TaskSubmitted, tasks.TaskAttempted, tasks.ResultVerified, alarms.ReactionFailed, alarms.ReactionRetried,
+        facts.TaskSubmitted,
+        tasks.TaskAttempted,
+        tasks.ResultVerified,
+        alarms.ReactionFailed,
+        alarms.ReactionRetried,
         alarms.ReactionDropped,
     ),
     indexes=(("submitted_seq",), ("source",)),
