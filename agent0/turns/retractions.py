@@ -42,8 +42,10 @@ _other = re.compile(
     r"|right|best)\b"
 )
 _number = re.compile(
-    r"(?<!не )(?<!nicht )(?<!no es )(?<!pas )(?<!non )(?<!não )(?<!não é )(?<!不是)(?P<value>[-−]?\d[\d.,/]*|(?<![A-Za-z])(?-i:[A-J])(?![A-Za-z]))"
+    r"(?<!не )(?<!nicht )(?<!no es )(?<!pas )(?<!non )(?<!não )(?<!não é )(?<!不是)(?<![\d.,])(?P<value>[-−]?\d[\d.,/]*"
+    r"|(?<![A-Za-z])(?-i:[A-J])(?![A-Za-z]))"
 )
+"""A value that is not denied."""
 _unreal = re.compile(r"(?i)\b(?:if|would|were|could)\b")
 
 
