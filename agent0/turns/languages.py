@@ -49,6 +49,12 @@ AS_ENGLISH: tuple[tuple[str, str], ...] = (
      rf"(?:{_ANSWERS})(?:\s+(?:{_FINAL}))?[*_]*\s*(?:(?:{_SAYS})[*_]*\s*)+"
      r"(?:(?:donc|also|daher|somit|quindi|dunque|entonces|portanto|logo|alltså|dus|więc|tehát|tedy|deci|maka)\s+)?",
      "Answer: "),
+    (r"(?<=Answer: )(?:la|el|il|die|der|a) (?=(?:\W{0,3}[A-J]\b|opci|opz|opç|option|répon|lettera))", ""),
+    (r"(?i)(?<!\w)(?:(?:la|l['’]|die|der|a) ?)?(?:opción|opzione|opção|option|réponse|lettera|letra|lettre|вариант) "
+     r"(?=\(?(?-i:[A-J])\b)", "option "),
+    (r"(option \(?[A-J]\)?) (?:es|est|ist|è|é) (?:la |die |a )?(?:correct|corrett|richtig|bonne|juste)\w*",
+     r"\1 is correct"),
+    (r"(?i)(?<!\w)((?:il|elle|on)(?: y)?) a (?=\d)", r"\1 has "),
     (r"(?:(?:所以|因此|最终|最終|最后|正确|正解|故|の|最後の|よって、?|따라서|그러므로)\s*)*(?<![回解作])"
      r"(?:答案|答え|解答|答|結果|结果|정답|답|결과|الجواب|الإجابة|الاجابة|الناتج|उत्तर|คำตอบ(?:คือ)?"
      r"|התשובה|תשובה)(?:选项|選項)?\s*(?:是|为|為|應為|应为|は|는|은|이|選|选|هو|هي|היא|הוא)?\s*[:：、]?\s*(?=[\w$(\\*`−\-\u300c])"

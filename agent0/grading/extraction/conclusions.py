@@ -26,7 +26,7 @@ _connector = re.compile(
     r"+[*$)]*$)|(?<=\w):\s+(?=[A-Za-z]\w{0,2} [=<>≤≥] )"
 )
 """What stands between what a conclusion follows from and its clause."""
-_truth = re.compile(r"(?i)(yes|no|true|false)(?=\s*(?:[,.;]|$))")
+_truth = re.compile(r"(?i)(yes|no|true|false|ja|nein|oui|non|sí|sì|sim|não|да|нет)(?=\s*(?:[,.;—–]|$))")
 _true = re.compile(
     r"(?i)(?P<subject>\b(?:statement|claim|assertion|proposition|conjecture|converse|inequality|identity|it|this|that"
     r"|answer) )?\b(?:is|are|must be) (?:therefore |thus |indeed |clearly )?(?P<truth>true|false)\b\s*(?:[:,;(]"
@@ -93,6 +93,8 @@ _revises = re.compile(
     r"(?i)(?:^|[\s,;:])(?:so|therefore|thus|hence|consequently|in conclusion|finally|altogether|in total|in the end"
     r"|overall|wait|actually|however|oops|hmm|correction|but (?:then|this|that))\b"
 )
+_doubts = re.compile(r"(?i)\b(?:wait|actually|however|oops|hmm|correction|but|yes|no|true|false)\b")
+"""What takes back a first word that is a truth value, or says another."""
 _lead = re.compile(
     r"(?i)(?:(?:out )?of|among(?:st)?|from) (?:all )?(?:the|these|those) [^,]{1,60}, |(?:together|combined|finally|now"
     r"|clearly|indeed|overall|in total|altogether|in (?:the end|all|summary|conclusion)|as a result|ultimately"
@@ -177,11 +179,11 @@ def statements_of(reply: str) -> tuple[list[str], Text]:
 
 def _headline(statements: list[str], masked: Text) -> str | None:
     """The first sentence where it is a value alone and nothing below concludes or revises."""
+    shown, first = masked.shown(statements[0]).strip().rstrip(".!:").strip(), statements[0].strip(" .!")
+    if len(statements) > 1 and (match := _truth.match(shown)) and not any(map(_doubts.search, statements[1:])):
+        return match[1]
     if len(statements) < 2 or any(map(_revises.search, statements[1:])):
         return None
-    shown, first = masked.shown(statements[0]).strip().rstrip(".!:").strip(), statements[0].strip(" .!")
-    if match := _truth.match(shown):
-        return match[1]
     is_value = first[:1] == BOLD or re.match(rf"(?:{NUMERAL.pattern}|\d+)(?!\S)", first, re.IGNORECASE)
     is_label = first.endswith(":") or re.match(r"(?i)step|case|part|\w+:", shown)
     return shown if len(first.split()) <= 3 and is_value and not is_label else None

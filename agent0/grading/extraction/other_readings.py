@@ -38,6 +38,11 @@ _FORMS = [
 ]
 """Golds, and the part of an answer that says all of it: an adjective without its noun, a rate without its unit, a
 remainder, an hour, a number without its counter, the members of a set."""
+_continental = re.compile(r"(?P<whole>[-−]?\d{1,3}(?:\.\d{3})*)(?:(?:,|\{,\})(?P<part>\d+))?(?P<unit>[^\d.,{}]*)")
+"""A number with points between its thousands and a comma before its part."""
+_foreign = re.compile(
+    r"(?i)\b(?:ist|sind|das|kostet|beträgt|est|sont|coûte|il|faut|la|el|es|son|cuesta|è|sono|costa|são|custa)\b"
+)
 _congruent = re.compile(r"(?s)(.*?)(?:\\equiv|≡).*((?:\\equiv|≡)[^≡]*)")
 _several = re.compile(r",|;|\\pm|±|\band\b|\bor\b|=.*=|\\\\")
 _sides = re.compile(r"(?<![<>!:=\\])=(?![=>])")
@@ -102,6 +107,11 @@ def _of_answer(gold: str, answer: str, reply: str, alike: Alike) -> Iterator[str
     """Other readings of the answer alone."""
     if "!" not in answer and f"{answer}!" in reply:
         yield f"{answer}!"
+    number = _continental.fullmatch(answer)
+    if number and ("{,}" in answer or _foreign.search(reply)):
+        yield "".join(
+            [number["whole"].replace(".", ""), "." * bool(number["part"]), number["part"] or "", number["unit"]]
+        )
     yield (answer := _respelled.sub(r"\1", answer))
     yield from _last_side(answer, alike)
     if "mod" in gold and (match := _congruent.fullmatch(answer)):

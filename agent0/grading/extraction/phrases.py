@@ -29,7 +29,8 @@ CLAUSE = re.compile(
 """Where a clause begins that only explains."""
 HEDGE = re.compile(
     r"\?|n['’]t\b|n['’]est\b|不|\b(?:pas|nicht|kein\w*|sondern|non|no (?:es|son|está|pued\w+|podr\w+|ser[íá]\w*)"
-    r"|minore|maggiore|moins|plus de|не|нет|maybe|perhaps|probably|possibly|likely|might|may|could|not|never|unsure"
+    r"|minore|maggiore|moins|plus de|(?:mehr|weniger) als|(?:más|menos|mais) de"
+    r"|(?:più|meno) di|больше|меньше|не|нет|maybe|perhaps|probably|possibly|likely|might|may|could|not|never|unsure"
     r"|guess|unclear|cannot|unless|if|doubt\w*|den(?:y|ies|ied)|disagree|depend\w*|either|neither|nor|suppose|assume"
     r"|otherwise|would|wrong|incorrect|impossible to|mistake|error|try|wait|e\.g\.|for (?:example|instance)|such as"
     r"|at (?:least|most)|more|less|fewer|greater|larger|smaller|than|exceeds?|between|differs?|reject\w*"

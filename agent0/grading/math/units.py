@@ -20,6 +20,8 @@ _OTHERS = (
     ("minute min", "", "s", 60), ("hour hr", "h", "s", 3600), ("day", "", "s", 86400), ("week wk", "", "s", 604800),
     ("year yr", "", "year", 1), ("month", "", "year", Fraction(1, 12)), ("ton tonne", "t", "kg", 1000),
     ("inch in", "", "m", Fraction(254, 10000)), ("foot feet ft", "", "m", Fraction(3048, 10000)),
+    ("mph", "", "m s-1", Fraction(1397, 3125)), ("kmh kph", "", "m s-1", Fraction(5, 18)),
+    ("celsius", "", "celsius", 1), ("fahrenheit", "F", "fahrenheit", 1),
     ("yard yd", "", "m", Fraction(9144, 10000)), ("mile mi", "", "m", Fraction(1609344, 1000)),
     ("pound lb", "", "kg", _POUND), ("ounce oz", "", "kg", _POUND / 16), ("euro eur", "EUR", "euro", 1),
     ("gbp", "GBP", "gbp", 1), ("pence penny", "p", "gbp", Fraction(1, 100)), ("dollar usd buck", "USD", "dollar", 1),
@@ -28,14 +30,14 @@ _OTHERS = (
 )  # fmt: skip
 _COUNTED = {
     "percent": "percentage", "radian": "rad", "square": "sq", "cubic": "cu", "people": "person", "child": "children",
-    "unit": "", "mph": "", "am": "", "pm": "", "kmh": "kph", "fahrenheit": "", "kilogram": "kilo",
+    "unit": "", "am": "", "pm": "", "kilogram": "kilo",
 }  # fmt: skip
 """What is behind a number too, and measures nothing that is converted."""
 _PREFIXES = {"k": 3, "M": 6, "G": 9, "c": -2, "m": -3, "d": -1, "h": 2, "μ": -6, "n": -9, r"\mu": -6}
 _NAMED_PREFIXES = {"kilo": 3, "mega": 6, "giga": 9, "centi": -2, "milli": -3, "deci": -1, "micro": -6, "nano": -9}
 _SAME = {name: unit for unit, names in _COUNTED.items() for name in (unit, *names.split())}
 """Names that are words, and the one that is used."""
-_LETTERS = {"F": "fahrenheit"}
+_LETTERS: dict[str, str] = {}
 """Symbols of one letter, and their name."""
 _MEASURED: dict[str, tuple[dict[str, int], Fraction]] = {}
 """Names and symbols, what is measured, and how many units of the system one is."""
