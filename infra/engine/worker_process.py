@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -118,7 +119,8 @@ class Worker:
         self._connection = self._child = None
         if child:
             child.kill()
-            child.wait(STOP_S)
+            with suppress(subprocess.TimeoutExpired):  # its memory is given back in the kernel's own time
+                child.wait(STOP_S)
         if connection:
             connection.close()
 
