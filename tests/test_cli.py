@@ -64,7 +64,7 @@ def test_everything_that_shows_data_speaks_json():
     processes = {("handlers", "run"), ("projections", "run"), ("metrics", "serve"), ("up",), ("view",)}
     # formats of their own
     lines = {("tutorial",), ("trajectory", "export"), ("tool", "serve"), ("metrics", "show"), ("model", "card")}
-    lines |= {("api", "openapi")}
+    lines |= {("api", "openapi"), ("model", "train")}
     assert {path for path in silent if path[0] not in ("report", "tiny")} == processes | lines
 
 
