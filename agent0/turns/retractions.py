@@ -34,8 +34,9 @@ _correction = re.compile(
 _letter = r"(?-i:\(?[A-J]\)?)(?![A-Za-z])"
 _other = re.compile(
     rf"(?i)(?:answer(?: is| should be| must be|:)|{ANSWER_IS}|it(?:['’]s| is| should be| must be| has to be)"
-    r"|should (?:be|read)|must be|(?:that|which) makes(?: it| that)?|we get|\btotal(?: is|:)|correction ?:|(?:actually"
-    rf"|\bno|wait|sorry|oops|scratch that)[,:]? (?=[-\d$\\(]|{_letter})|\bgo(?:ing)? with(?: option)?|\bso"
+    r"|should (?:be|read)|must be|(?:that|which) makes(?: it| that)?|we get|\btotal(?: is|:)"
+    r"|\bha(?:s|ve) (?=\d+ (?:[a-z]+ )?(?:in (?:total|all)|altogether)\b)|correction ?:"
+    rf"|(?:actually|\bno|wait|sorry|oops|scratch that)[,:]? (?=[-\d$\\(]|{_letter})|\bgo(?:ing)? with(?: option)?|\bso"
     rf" (?=-?[\d./]+[.!]?\s*\Z|{_letter}\.?\s*\Z))(?: actually| really)?[\s:$*]*(?P<value>{_letter}"
     r"|[-−]?\\?[\w\\{}/.,^()-]*[\d}][\w\\{}/.,^()-]*)"
     rf"|\b(?:option )?(?P<better>{_letter}) (?:is|fits|seems|looks) (?:the )?(?:(?!not)\w+ )?(?:better|correct"

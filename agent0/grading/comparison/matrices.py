@@ -15,7 +15,10 @@ from agent0.grading.math.lexer import UnreadableError, tokens_of
 
 LONGEST, DIGITS, LARGEST = 120, 40, 1_000
 """Characters of an answer, digits in which two matrices agree, and the largest power of e."""
-_operator = re.compile(r"\\(?:nabla|hat|dagger|otimes|partial(?!\s*[a-z]\s*[/}]))(?![A-Za-z])|\\circ\s*[a-z]|∇")
+_operator = re.compile(
+    r"\\(?:nabla|hat|dagger|otimes|partial(?!\s*[a-z]\s*[/}]))(?![A-Za-z])|\\circ\s*[a-z]|∇"
+    r"|\\(?:operatorname|mathrm|text)\s*\{\s*(?:div|grad|curl|rot)\s*\}"
+)
 _pair = re.compile(
     r"[A-Z][\s)]*(?:\^\s*\{?\s*(?:-?\s*\d+|T|\\top)\s*\}?)?[\s)]*(?:\\cdot|\\times|\*)?[\s(]*[A-Z]|\)\s*\^"
 )

@@ -295,7 +295,7 @@ def _of_verb(main: str, masked: Text) -> list[str]:
 def _truth_of(clause: str) -> str | None:
     """Return the truth value that a clause is, or says of its subject last."""
     if match := _truth.match(clause):
-        return match[1]
+        return None if re.search(r"(?i)\bwait\b", clause) else match[1]
     *_, last = None, *_true.finditer(clause)
     says = last and (last["subject"] or not _value.search(clause)) and not HEDGE.search(clause[: last.end()])
     return last["truth"] if last and says else None

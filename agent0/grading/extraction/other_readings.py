@@ -145,7 +145,8 @@ def _named_otherwise(gold: str, answer: str) -> Iterator[str]:
         answer = f"{gold[: expected.start(2)]}{function[2]}" if same else answer
         yield answer
     free, expected_free = set(_free.findall(answer)), set(_free.findall(gold))
-    if "C" in expected_free - free and len(other := free - expected_free) == 1:
+    is_constant = "C" in expected_free - free and not _degrees.search(gold)  # and no degree Celsius
+    if is_constant and len(other := free - expected_free) == 1:
         yield _free.sub(lambda match: "C" if match[1] in other else match[0], answer)
 
 
