@@ -171,8 +171,8 @@ def picture(curves: Mapping[str, Curve], cloud: Standing, best: Sequence[tuple[f
     for spine in axes.spines.values():
         spine.set_color(STAND_IN["line"])
     figure.legend(loc="outside lower left", ncols=4, frameon=False, labelcolor=STAND_IN["quiet"], fontsize=9)
-    told = [_told(name, curve.chosen) for name, curve in curves.items()]
-    return svg(figure, "accuracy over cost by strategy, with 95 % intervals", [*told, _told("cloud alone", cloud)])
+    points = [_point(name, curve.chosen) for name, curve in curves.items()]
+    return svg(figure, "accuracy over cost by strategy, with 95 % intervals", [*points, _point("cloud alone", cloud)])
 
 
 def _draw(axes: "Axes", number: int, name: str, curve: Curve) -> None:
@@ -202,5 +202,5 @@ def _mark(axes: "Axes", one: Standing, number: int, name: str, style: dict[str, 
     axes.scatter([cost.value], [accuracy.value], s=size, label=name, **where, **style)
 
 
-def _told(name: str, one: Standing) -> str:
+def _point(name: str, one: Standing) -> str:
     return f"{name}: cost {one.cost.value:.0%}, accuracy {one.accuracy.value:.1%}"

@@ -21,6 +21,19 @@ from agent0.events.values import (
     Vote,
 )
 
+RefusalReason = Literal[
+    "malformed",
+    "reserved",
+    "duplicate",
+    "similar",
+    "off_target",
+    "contaminated",
+    "unsolvable",
+    "trivial",
+    "broken_program",
+]
+"""Why a proposal is no task of the run."""
+
 
 class TaskRequested(Event):
     """The curriculum requests one task of the teacher (``advance_run``). ``slot`` numbers the siblings of an iteration;
@@ -84,17 +97,7 @@ class TaskRejected(Event):
     task: str
     iteration: int
     slot: int
-    reason: Literal[
-        "malformed",
-        "reserved",
-        "duplicate",
-        "similar",
-        "off_target",
-        "contaminated",
-        "unsolvable",
-        "trivial",
-        "broken_program",
-    ]
+    reason: RefusalReason
     detail: str = ""
     novelty: float | None = None
     position: int = 0

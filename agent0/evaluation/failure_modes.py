@@ -40,7 +40,7 @@ def error_type(correct: bool | None, reason: str, end: str, answer: str | None) 
 
 
 SIGN, OFF_BY_ONE, NEAR, ORDER, PART = "sign", "off_by_one", "near_value", "order", "part_of_answer"
-"""Classes of wrong values beside ``CLASSES``, told from the right answer.
+"""Classes of wrong values beside ``CLASSES``, found by comparison with the right answer.
 ``near_value``: within a
 tenth; ``order``: the right parts otherwise arranged; ``part_of_answer``: one holds the other."""
 

@@ -191,7 +191,7 @@ async def draw_probe(
     request: GainRequested, run: RunState, history: History, artifacts: Artifacts, ports: RolloutPorts
 ) -> ProbeSelected:
     """Split the tasks with accepted answers, draw tasks beyond the frontier, and keep those that the student does not
-    solve. What cannot be measured is told as ``problem``. Errors as for ``attempt_item``."""
+    solve. ``problem`` says why something could not be measured. Errors as for ``attempt_item``."""
     plan = run.config.rewards.gain
     accepted = await collect_accepted(request, run.run, run.config, history, artifacts)
     subsets = split_tasks(accepted, plan, request.seed)

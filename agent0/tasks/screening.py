@@ -8,21 +8,11 @@ from typing import Literal
 
 import numpy as np
 
+from agent0.events.tasks import RefusalReason
 from agent0.events.values import Task
 from agent0.tasks.families import rejection
 from agent0.tasks.splits import split_of_task
 
-Reason = Literal[
-    "malformed",
-    "reserved",
-    "duplicate",
-    "similar",
-    "off_target",
-    "contaminated",
-    "unsolvable",
-    "trivial",
-    "broken_program",
-]
 Fault = tuple[Literal["broken_program", "trivial", "unsolvable"], str]
 """Why a task is refused for its answer, and in words."""
 
@@ -66,7 +56,7 @@ class Decision:
 
     task: str
     slot: int
-    reason: Reason | None
+    reason: RefusalReason | None
     detail: str = ""
     novelty: float | None = None
     against: int = 0
@@ -172,7 +162,7 @@ def _decide(
     return Decision(entry.task, entry.slot, None, "", novelty, against)
 
 
-def _refusal(entry: Proposed, proposal: Task, duplicate: bool, findings: Findings) -> tuple[Reason, str] | None:
+def _refusal(entry: Proposed, proposal: Task, duplicate: bool, findings: Findings) -> tuple[RefusalReason, str] | None:
     """Why a well-formed proposal is refused whatever its wording. Validity comes first."""
     if proposal.domain != entry.domain:
         return "off_target", f"asked for {entry.domain}, got {proposal.domain}"

@@ -86,7 +86,7 @@ def _compared(scored: ScoredTrajectory, recipe: RecipeConfig) -> str:
 
 def learning_rate(recipe: RecipeConfig, iteration: int, iterations: int | None) -> float:
     """The learning rate of an iteration: linear from ``lr`` at the first to ``lr * lr_final`` at the last; ``lr`` where
-    nobody knows how many there are."""
+    their number is not known."""
     if iterations is None:
         return recipe.lr
     done = iteration / max(1, iterations - 1)

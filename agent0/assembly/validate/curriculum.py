@@ -30,7 +30,7 @@ def check_curriculum(run: RunConfig) -> None:
     if not run.has_teacher:
         return
     if plan.kind == "rising" and run.time_limit:
-        why = "Levels rise by the number of iterations, which nobody knows of a run with a time."
+        why = "Levels rise with the number of iterations, and a run with a time limit has no such number."
         fix = "Set run.iterations instead of run.time_limit."
         raise ConfigError("run.curriculum.kind = rising does not fit run.time_limit.", why, fix)
     _check_packages(plan)

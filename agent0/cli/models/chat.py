@@ -61,7 +61,7 @@ def chat(
     question = once or ("" if sys.stdin.isatty() else sys.stdin.read().strip())
     if not question and (as_json or not sys.stdin.isatty()):
         raise ConfigError(
-            "A chat needs a question.", "Standard input is empty and no --once was given.", "Write one: --once TEXT"
+            "A chat needs a question.", "Standard input is empty, and there is no --once.", "Write one: --once TEXT"
         )
     settings, adapter, checkpoint = _partner(model, provider, profile, {**console.overrides(pairs), **flags})
     if question:

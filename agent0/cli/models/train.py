@@ -37,10 +37,10 @@ def train(
 
     _get(name)
     folder = data or _fetched()
-    own = [f"{key}={value}" for key, value in SIZES.items()]
-    own += [f"run.evaluation.benchmarks={BENCHMARK}", f"run.evaluation.benchmark_items={items}"]
+    options = [f"{key}={value}" for key, value in SIZES.items()]
+    options += [f"run.evaluation.benchmarks={BENCHMARK}", f"run.evaluation.benchmark_items={items}"]
     flags = model_flags(name, PROVIDER, *BOTH)
-    chosen = console.settings(PROFILE, [*own, *(pairs or [])], plugins=None, benchmarks__folder=folder, **flags)
+    chosen = console.settings(PROFILE, [*options, *(pairs or [])], plugins=None, benchmarks__folder=folder, **flags)
     settings = console.run_async(lambda: prepared(chosen, None, here=True))
     plain = _untrained_without_tools(settings, folder)
     begin = started(settings, name)
@@ -92,10 +92,10 @@ def _outcomes(settings: Settings, run: str) -> "tuple[BenchmarkOutcome, Benchmar
     with console.tables(settings) as db:
         scores = [row for row in list_evaluations(db, run) if row["benchmark"] and row["status"] == "evaluated"]
         trained = [row for row in list_checkpoints(db, run) if row["role"] == "student"]
-        made = show_checkpoint(db, run, trained[-1]["checkpoint"]) if trained else None
+        checkpoint = show_checkpoint(db, run, trained[-1]["checkpoint"]) if trained else None
     before = outcome(scores[0], "with its tool")
-    if made is None or not made["adapter"]:
-        return before, None, f"{left_out(made['skipped'] or {}) if made else 'no training was due'}."
-    after = next((row for row in scores if row["checkpoint"] == made["checkpoint"]), None)
-    learned = f"It was trained on {made['samples']:,} answers to its own tasks."
-    return before, outcome(after, f"{run}/{made['checkpoint']}") if after else None, learned
+    if checkpoint is None or not checkpoint["adapter"]:
+        return before, None, f"{left_out(checkpoint['skipped'] or {}) if checkpoint else 'no training was due'}."
+    after = next((row for row in scores if row["checkpoint"] == checkpoint["checkpoint"]), None)
+    learned = f"It was trained on {checkpoint['samples']:,} answers to its own tasks."
+    return before, outcome(after, f"{run}/{checkpoint['checkpoint']}") if after else None, learned

@@ -39,7 +39,7 @@ def changes_of(db: sqlite3.Connection, row: Row, config: RunConfig) -> tuple[Set
         source = f"run {good['run']}, which went well,"
     if not source:
         return ()
-    keys = [key for key, own in own_values.items() if own != other.get(key)]
+    keys = [key for key, value in own_values.items() if value != other.get(key)]
     keys = [key for key in keys if not _resolved(key, own_values, other)]
     keys = [key for key in keys if not (profile and key in usual and own_values[key] == usual[key])]
     other = other | _weights([key for key in keys if other.get(key) is None], config)
