@@ -240,10 +240,10 @@ def test_a_stored_file_that_was_changed_is_told_and_fetched_again(content: bytes
         remove(tmp_path / "home", NAME)
 
 
-def test_every_entry_is_one_that_can_be_trained() -> None:
+def test_every_entry_is_pinned_and_can_be_trained() -> None:
     for name, model in catalogue.catalogue().items():
         assert name == model.name and model.sources and model.architecture in SERVED.values()
-        assert (model.sha256 == "") == (model.bytes == 0) and (model.sha256 or "not pinned" in model.note)
+        assert len(model.sha256) == 64 and model.bytes > 0
         assert all(score.source for score in model.scores)
 
 
