@@ -68,6 +68,16 @@ async def test_trainers_are_kept_and_closed(name):
     await trainers.close()
 
 
+def test_weights_are_trained_in_the_precision_that_is_set_for_it(monkeypatch, tmp_path):
+    opened = []
+    monkeypatch.setattr(providers, "LoraTrainer", lambda *_, **options: opened.append(options["precision"]))
+    monkeypatch.setattr(providers, "threads_of", lambda *_: 1)
+    own = {"provider": "transformers", "model": str(tmp_path), "precision": "int8"}
+    for trained in ("", "fp32"):
+        model_ports.OpenTrainers(Settings(), MemoryArtifacts()).open(StudentConfig(**own, train_precision=trained))
+    assert opened == ["int8", "fp32"]
+
+
 def test_what_cannot_be_trained_or_is_not_there_is_refused():
     with pytest.raises(ConfigError, match="cannot be trained"):
         model_ports.OpenTrainers(Settings(), MemoryArtifacts()).open(ActorConfig(provider="ollama"))

@@ -4,6 +4,7 @@ import json
 import math
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,18 @@ def test_the_formula_that_weighs_is_that_of_the_page(tmp_path: Path) -> None:
         (one.to_train(), training(qwen("Qwen2.5-7B-Instruct"), one.actor, one.recipe).total),
     ):
         assert mine == pytest.approx(page, rel=0.01)
+
+
+def test_a_role_is_weighed_in_the_precision_that_it_is_trained_in(tmp_path: Path) -> None:
+    (student,) = [one for one in local_models(held(tmp_path, "tiny")) if one.role == "student"]
+    assert student.recipe
+    recipe, needs = student.recipe.model_copy(update={"rank": 16}), {}
+    for trained in ("", "int8", "fp32"):
+        actor = student.actor.model_copy(update={"precision": "int8", "train_precision": trained})
+        shape = replace(qwen("Qwen2.5-1.5B-Instruct"), packable=True)
+        needs[trained] = training(shape, actor, recipe).weights, generating(shape, actor, 8).weights
+    assert needs[""] == needs["int8"]
+    assert needs["fp32"][0] > 2 * needs["int8"][0] and needs["fp32"][1] == needs["int8"][1]
 
 
 async def test_disk_is_asked_for_what_the_run_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

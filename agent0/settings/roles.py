@@ -1,6 +1,6 @@
 """Settings of the models that play a role, and of what the student's tools may access."""
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -82,6 +82,16 @@ class ActorConfig(Frozen):
         description="transformers only: of weights and activations; auto: bf16 on a GPU, fp32 on a CPU, where models "
         "of over 134 million weights are computed in the quicker of fp32 and bf16, or int8 where that is much quicker",
     )
+    train_precision: Literal["", "fp32", "bf16", "fp16", "int8"] = Field(
+        "",
+        description="transformers only: `precision` where the role is trained; empty: the same. fp32 with its "
+        "`correction` has exact log-probabilities of what a quicker format sampled",
+    )
+
+    @property
+    def as_trained(self) -> Self:
+        """The role in the precision that it is trained in."""
+        return self.model_copy(update={"precision": self.train_precision or self.precision})
 
     @model_validator(mode="before")
     @classmethod

@@ -52,5 +52,6 @@ def check_mismatch(metrics: Mapping[str, float], recipe: Recipe) -> None:
             "These samples cannot be trained on by a policy gradient.",
             f"Sampler and trainer differ by {mean:.2g} nats a token; run.training.<role>.mismatch_limit is "
             f"{recipe.mismatch_limit:g}.",
-            "Sample and train in one format (run.<role>.precision), or set run.training.<role>.objective to sft.",
+            "Sample and train in one format (run.<role>.precision, train_precision), or set "
+            "run.training.<role>.objective to sft.",
         )

@@ -64,6 +64,7 @@ class OpenTrainers:
 
     def open(self, actor: ActorConfig) -> Trainer:
         """The trainer of ``actor``'s model."""
+        actor = actor.as_trained
         provider = provider_of(actor)
         if provider.train is None:
             fix = "Choose another provider, or set run.training.<role>.enabled = false."

@@ -135,6 +135,7 @@ def serving(shape: Shape, actor: ActorConfig) -> MemoryNeed:
 
 def training(shape: Shape, actor: ActorConfig, recipe: RecipeConfig) -> MemoryNeed:
     """Estimate the memory of a step of ``recipe`` on longest conversations of ``actor``; at least one at a time."""
+    actor = actor.as_trained
     precision, quantized = trained_precision(actor.device, actor.precision), bool(actor.quantization)
     tokens, written = longest(actor, shape.context)
     setting = recipe.gradient_checkpointing
