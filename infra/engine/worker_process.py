@@ -61,7 +61,9 @@ class Worker:
             Agent0Error: what the child raised; TransientError where the child died.
         """
         async with self._lock:
-            return await asyncio.shield(asyncio.to_thread(self._exchange, method, arguments))
+            exchange = asyncio.create_task(asyncio.to_thread(self._exchange, method, arguments))
+            exchange.add_done_callback(_retrieve)
+            return await asyncio.shield(exchange)
 
     async def rest(self) -> None:
         """End an idle child; the next call starts another."""
@@ -123,6 +125,12 @@ class Worker:
                 child.wait(STOP_S)
         if connection:
             connection.close()
+
+
+def _retrieve(exchange: asyncio.Task[Any]) -> None:
+    """Its error is nobody's any more where who waited was cancelled; asyncio would print it with its traceback."""
+    if not exchange.cancelled():
+        exchange.exception()
 
 
 def environment_of(threads: int) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Models and training in processes of their own."""
 
 import asyncio
+import gc
 import os
 import signal
 from dataclasses import replace
@@ -224,6 +225,23 @@ async def test_a_process_may_be_made_without_a_package() -> None:
     with pytest.raises(TransientError, match="statistics"):
         await worker.call("inv_cdf", 0.5)
     await worker.close()
+
+
+async def test_a_call_that_nobody_waits_for_any_more_fails_in_silence() -> None:
+    loop, complaints = asyncio.get_running_loop(), list[dict[str, Any]]()
+    loop.set_exception_handler(lambda _, context: complaints.append(context))
+    worker = Worker("threading:Event", {})
+    call = asyncio.create_task(worker.call("wait"))
+    while worker.pid is None:
+        await asyncio.sleep(0.01)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    await worker.close()
+    await loop.shutdown_default_executor()  # the thread that asked has its answer
+    await asyncio.sleep(0)
+    gc.collect()
+    assert not complaints
 
 
 def test_only_quantized_models_need_the_package_for_it(folder: Path) -> None:
