@@ -38,10 +38,13 @@ _FORMS = [
 ]
 """Golds, and the part of an answer that says all of it: an adjective without its noun, a rate without its unit, a
 remainder, an hour, a number without its counter, the members of a set."""
-_continental = re.compile(r"(?P<whole>[-−]?\d{1,3}(?:\.\d{3})*)(?:(?:,|\{,\})(?P<part>\d+))?(?P<unit>[^\d.,{}]*)")
+_continental = re.compile(
+    r"(?:[a-z] ?= ?)?(?P<whole>[-−]?\d{1,3}(?:\.\d{3})*)(?:(?:,|\{,\})(?P<part>\d+))?(?P<unit>[^\d.,{}]*)"
+)
 """A number with points between its thousands and a comma before its part."""
 _foreign = re.compile(
-    r"(?i)\b(?:ist|sind|das|kostet|beträgt|est|sont|coûte|il|faut|la|el|es|son|cuesta|è|sono|costa|são|custa)\b"
+    r"(?i)\b(?:ist|sind|das|kostet|beträgt|lautet|antwort|est|sont|coûte|il|faut|réponse|la|el|es|son|cuesta|respuesta"
+    r"|è|sono|costa|risposta|são|custa|resposta)\b|[а-яё]"
 )
 _congruent = re.compile(r"(?s)(.*?)(?:\\equiv|≡).*((?:\\equiv|≡)[^≡]*)")
 _several = re.compile(r",|;|\\pm|±|\band\b|\bor\b|=.*=|\\\\")

@@ -105,7 +105,7 @@ _factor = re.compile(
 def spelt(text: str) -> str:
     r"""``25\text{ m}`` with its unit in letters that cannot be a variable, ``2 million`` as a product."""
     text = _letter.sub(lambda match: f" {_LETTERS[match[1]]} ", text)
-    return _scaled.sub(lambda match: f"{match[1]} \\cdot 10^{{{_SCALES[match[2]]}}} ", text)
+    return _scaled.sub(lambda match: f"{match[1]} \\cdot 10^{{{_SCALES[match[2]]}}} ", text).replace("¢", " cents ")
 
 
 def cut_unit(text: str) -> tuple[str, str]:
