@@ -31,6 +31,7 @@ RefusalReason = Literal[
     "unsolvable",
     "trivial",
     "broken_program",
+    "weak_check",
 ]
 """Why a proposal is no task of the run."""
 

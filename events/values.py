@@ -52,13 +52,18 @@ class Task(Value):
     canonical: str
     params: dict[str, Any] = Field(default_factory=dict)
     program: str = ""
-    """A teacher's checking program (open tasks only): prints the answer, run in the verifier's sandbox."""
+    """A teacher's checking program (open tasks only): prints the answer, run in the verifier's sandbox. Where it brings
+    ``tests``, the program that is asked for; where it brings a ``checker``, what it prints is one right answer."""
     kind: Literal["short", "long"] = "short"
     subgoals: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     """A teacher's checking programs for the subgoals (open long tasks only): one each, or none at all."""
     row: Annotated[SourceRow | None, NOT_EMPTY] = None
     """Where it comes from a file of questions."""
+    tests: Annotated[str, NOT_EMPTY] = ""
+    """A teacher's tests of the program that is asked for (open tasks only)."""
+    checker: Annotated[str, NOT_EMPTY] = ""
+    """A teacher's function ``check(answer)`` that says whether an answer is right (open tasks only)."""
 
 
 class ToolCall(Value):

@@ -14,7 +14,7 @@ from agent0.rollout.student import begin, step, student_prompt
 from agent0.run.lifecycle import RunState
 from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool
-from agent0.verification.verifiers.rows import program_of
+from agent0.verification.verifiers.tests import program_of
 
 
 @on(AttemptRequested, in_flight=128, long=True)

@@ -1,5 +1,5 @@
 """Screens proposals: accepts those that are well-formed, not reserved for held-out sets, no benchmark item, and new,
-and whose own program prints an answer."""
+and whose own program, tests or checker can judge an answer."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ from agent0.tasks.answer_length import too_long
 from agent0.tasks.families import task_length
 from agent0.tasks.novelty_archive import archive_of
 from agent0.tasks.screening import Decision, Proposed, decide_batch
-from agent0.verification.verifiers.execution import program_fault
+from agent0.verification.task_fault import task_fault
 
 
 @on(TaskProposed, ReactionDropped, long=True)
@@ -54,7 +54,7 @@ async def screen_task(
     matches = await contamination.overlaps(list(proposals.values()), list(vectors.values()), plan, embedder, suites)
     overlaps = dict(zip(proposals, matches, strict=True))
     longest = {name: too_long(task, run.config.student.max_tokens) for name, task in proposals.items()}
-    faults = await asyncio.gather(*(program_fault(task, verifier_sandbox) for task in proposals.values()))
+    faults = await asyncio.gather(*(task_fault(task, verifier_sandbox) for task in proposals.values()))
     programs = dict(zip(proposals, faults, strict=True))
     decisions = decide_batch(batch, archive, vectors, plan.similarity_limit, overlaps, longest, programs)
     effects = [

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -72,19 +73,22 @@ def test_a_proposal_may_say_what_kind_of_answer_it_wants() -> None:
 
 
 @pytest.mark.parametrize(
-    "entry", [p for p in prompts() if p.role == "teacher" and p.style == "full"], ids=lambda p: p.name
+    "entry", [p for p in prompts() if p.role == "teacher" and p.style in ("full", "programs")], ids=lambda p: p.name
 )
 def test_examples_of_proposals_are_tasks_whose_programs_print_an_answer(entry: Prompt) -> None:
+    """Or pass their own tests; a checker accepts what is printed."""
     shown = [turn.content for turn in render(entry, {}) if turn.role == "assistant"]
     assert shown
     for text in shown:
         proposal, problem = read_proposal(text, entry.domain, "open", 1)
         assert proposal is not None, problem
         if proposal.family == "open":
-            out = io.StringIO()
+            out, names = io.StringIO(), dict[str, Any]()
             with contextlib.redirect_stdout(out):
-                exec(proposal.program, {})
-            assert out.getvalue().strip()
+                exec(f"{proposal.program}\n{proposal.tests}\n{proposal.checker}", names)
+            assert bool(out.getvalue().strip()) != bool(proposal.tests)
+            if proposal.checker:
+                assert names["check"](out.getvalue().strip())
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from agent0.tasks.splits import split_of_task
 from agent0.training.scored_trajectory import ScoredTrajectory
 from agent0.training.selection import select
 from agent0.verification.doubts import doubt_of
-from agent0.verification.verifiers.execution import program_fault
+from agent0.verification.task_fault import task_fault
 from tests.test_objectives import WAY
 from tests.test_report import told
 from tests.test_verifiers import PROGRAM, Printing
@@ -42,17 +42,17 @@ from tests.world import NOON, small, started
 async def test_a_program_that_prints_no_answer_is_refused(
     output: str, state: ToolState, reason: str | None, words: str
 ) -> None:
-    fault = await program_fault(PROGRAM, Printing(output, state))
+    fault = await task_fault(PROGRAM, Printing(output, state))
     assert (fault[0] if fault else None) == reason
     assert words in (fault[1] if fault else "")
 
 
 async def test_a_question_that_states_its_answer_is_trivial_and_families_need_no_program() -> None:
     stated = PROGRAM.model_copy(update={"question": r"The answer is \boxed{42}. What is it?"})
-    assert await program_fault(stated, Printing("42")) == ("trivial", "the question states its answer")
+    assert await task_fault(stated, Printing("42")) == ("trivial", "the question states its answer")
     sandbox = Printing("", ToolState.ERROR)
-    assert await program_fault(PROGRAM.model_copy(update={"family": "linear"}), sandbox) is None
-    assert await program_fault(PROGRAM.model_copy(update={"program": ""}), sandbox) is None
+    assert await task_fault(PROGRAM.model_copy(update={"family": "linear"}), sandbox) is None
+    assert await task_fault(PROGRAM.model_copy(update={"program": ""}), sandbox) is None
     assert not sandbox.calls
 
 

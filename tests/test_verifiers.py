@@ -91,7 +91,16 @@ async def test_the_question_decides_not_what_the_teacher_says_of_it(entry: Famil
 
 
 def test_the_best_verifier_is_asked() -> None:
-    assert list(verifiers()) == ["checked", "exact", "execution", "rows", "panel", "self_consistency"]
+    assert list(verifiers()) == [
+        "checked",
+        "exact",
+        "checker",
+        "tests",
+        "execution",
+        "rows",
+        "panel",
+        "self_consistency",
+    ]
     assert verifier_for(PROGRAM, "self_consistency").name == "execution"
     assert verifier_for(OPEN).name == verifier_for(OPEN, "refuse").name == "panel"
     assert verifier_for(OPEN, "self_consistency").name == "self_consistency"

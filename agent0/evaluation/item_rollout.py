@@ -29,7 +29,7 @@ from agent0.tools.snapshots import save
 from agent0.verification.panel import VerificationContext
 from agent0.verification.programs.source import written_program
 from agent0.verification.verifiers import Verdict, verifier_for
-from agent0.verification.verifiers.rows import program_of
+from agent0.verification.verifiers.tests import program_of
 
 
 @dataclass(frozen=True)

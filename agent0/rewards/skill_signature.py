@@ -31,8 +31,8 @@ def of_calls(calls: Iterable[ToolCallRecord]) -> str:
 def of_task(task: TaskState) -> str:
     """Signature of the skill that solved a task; empty where no attempt did.
 
-    The shortest sequence of useful calls among right attempts (the first of equals), else the shape of its checking
-    program, else family and level.
+    The shortest sequence of useful calls among right attempts (the first of equals), else the shape of its checker
+    or checking program, else family and level.
     """
     right = [attempt for attempt in task.attempts.values() if attempt.correct]
     traces: list[Sequence[ToolCallRecord]] = sorted(
@@ -41,8 +41,8 @@ def of_task(task: TaskState) -> str:
     shortest = next((trace for trace in traces if trace), None)
     if shortest:
         return of_calls(shortest)
-    if right and task.proposal and task.proposal.program:
-        return of_program(task.proposal.program)
+    if right and task.proposal and (program := task.proposal.checker or task.proposal.program):
+        return of_program(program)
     return _digest(f"head {task.family} {task.level}") if right else ""
 
 

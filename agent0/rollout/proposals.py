@@ -8,16 +8,18 @@ reason. What is looked at is bounded.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agent0.grading.answer_types import kinds
-from agent0.rollout.labelled_fields import read_fields
+from agent0.rollout.labelled_fields import read_fields, with_usual_names
+from agent0.turns.assertions import as_assertions, as_checker, has_assertion, prints, split_tests, tested
 from agent0.turns.calls.objects import object_in
 from agent0.turns.calls.reading import read_calls
 from agent0.turns.calls.spellings import read_object
 from agent0.turns.calls.toolbox import Toolbox
 from agent0.turns.marks import own_turn
+from agent0.turns.programs import is_python
 from agent0.turns.thoughts import split_thoughts
 
 LONGEST_QUESTION = 2_000
@@ -51,6 +53,10 @@ class ProposalParts:
     subgoals: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     answer_kind: str = ""
+    tests: str = ""
+    checker: str = ""
+    answer: str = ""
+    """One that the checker accepts."""
 
 
 def read_parts(text: str) -> ProposalParts | str:
@@ -160,6 +166,7 @@ def _is_placeholder(task: dict[str, Any]) -> bool:
 
 def _parts(value: dict[str, Any]) -> ProposalParts | str:
     """The parts of a proposal that is an object."""
+    value = with_usual_names(value)
     question, program = value.get("question"), value.get("program") or ""
     if not isinstance(question, str) or not isinstance(program, str):
         return "question and program must be text"
@@ -173,7 +180,63 @@ def _parts(value: dict[str, Any]) -> ProposalParts | str:
         return "subgoals and programs must be lists of text"
     steps = tuple(" ".join(step.split()) for step in subgoals)
     written = tuple(_unfenced(code).strip("\n") for code in programs)
-    return ProposalParts(question.strip(), _unfenced(program).strip("\n"), steps, written, named)
+    tests, checker, answer = (_text(value.get(name)) for name in ("tests", "checker", "answer"))
+    if tests is None:
+        return "tests must be text or a list of texts"
+    return ProposalParts(
+        question.strip(),
+        _unfenced(program).strip("\n"),
+        steps,
+        written,
+        named,
+        _unfenced(tests).strip("\n"),
+        _unfenced(checker or "").strip("\n"),
+        answer or "",
+    )
+
+
+def _text(value: object) -> str | None:
+    """A text, a scalar as text, or a list of them: lines where they are tests, else items; None for anything else."""
+    if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
+        return ("\n" if any("==" in str(item) or "assert" in str(item) for item in value) else ", ").join(
+            map(str, value)
+        )
+    if isinstance(value, bool | int | float):
+        return str(value)
+    return "" if value is None else value if isinstance(value, str) else None
+
+
+def with_checks(parts: ProposalParts) -> ProposalParts | str:
+    """Return ``parts`` with ``tests`` that assert something of ``program``, or a ``checker`` that defines
+    ``check(answer)`` beside a program that prints an answer; or what is wrong. With neither, one printed answer is
+    right."""
+    program, tests = (parts.program, as_assertions(parts.tests)) if parts.tests else split_tests(parts.program)
+    if not is_python(program) or not is_python(tests):
+        return f"the {'tests are' if is_python(program) else 'program is'} no Python"
+    functions = tested(program, tests)
+    if functions:
+        if not has_assertion(tests):
+            return "the tests assert nothing"
+        return replace(parts, question=_naming(parts.question, functions), program=program, tests=tests, checker="")
+    if parts.tests and not parts.checker and program and not prints(program):
+        return "the tests use nothing that the program defines"
+    return _with_checker(replace(parts, tests=""))
+
+
+def _naming(question: str, functions: dict[str, str]) -> str:
+    """``question``, which says what to define if it does not name it."""
+    unnamed = [head for name, head in functions.items() if name not in question]
+    return f"{question}\nReply with the whole program. It has: {' '.join(unnamed)}" if unnamed else question
+
+
+def _with_checker(parts: ProposalParts) -> ProposalParts | str:
+    if not parts.checker:
+        return parts
+    checker = as_checker(parts.checker)
+    if not checker:
+        return "the checker is no function of one answer"
+    program = parts.program or (f"print({parts.answer!r})" if parts.answer else "")
+    return replace(parts, program=program, checker=checker) if program else "the checker comes without a right answer"
 
 
 def _unfenced(text: str) -> str:
@@ -191,5 +254,6 @@ def task_schema(*, long: bool = False) -> dict[str, Any]:
     text = {"type": "string"}
     texts = {"type": "array", "items": text}
     required = {"question": text} | ({"subgoals": texts, "programs": texts} if long else {"program": text})
-    properties = {**required, "answer_kind": {"enum": list(kinds())}}
+    checks = {} if long else {"tests": text, "checker": text}
+    properties = {**required, **checks, "answer_kind": {"enum": list(kinds())}}
     return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}

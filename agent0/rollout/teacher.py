@@ -2,14 +2,22 @@
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from agent0.chat_format import LONGEST_ANSWER
 from agent0.events.base import sha256
 from agent0.events.values import Artifact, Capture, Task, Trajectory, Turn, Usage
 from agent0.grading.answer_types import ANSWER_KIND
 from agent0.ports.models import GenerateRequest, Model, Sampling
 from agent0.rollout.prompts import Prompt, render
-from agent0.rollout.proposals import LONGEST_PROGRAM, LONGEST_QUESTION, ProposalParts, read_parts, task_schema
+from agent0.rollout.proposals import (
+    LONGEST_PROGRAM,
+    LONGEST_QUESTION,
+    ProposalParts,
+    read_parts,
+    task_schema,
+    with_checks,
+)
 from agent0.rollout.trajectories import assemble, total_usage
 from agent0.settings import ActorConfig, TeacherConfig
 from agent0.tasks.curriculum.sampler import ANY_LEVEL
@@ -94,11 +102,12 @@ def _kept(text: str) -> str:
 def read_proposal(text: str, domain: str, family: str, level: int, unchecked: bool = False) -> tuple[Task | None, str]:
     """Parse a task from the teacher's text; returns (task, "") or (None, why not).
 
-    An object with ``question`` (and ``program``, ``answer_kind``; for a long task ``subgoals`` and ``programs``, one
-    each), fields of these names, or the bare question (``agent0.rollout.proposals``). A question that a family can
-    parse becomes that family's task, ``family`` and those of ``domain`` tried first: level, parameters and identity are
-    the family's. Any other question needs a program to be an open task at ``level``, unless ``unchecked`` ones are
-    allowed; a long one, which it is where ``family`` is long, needs steps, too.
+    An object with ``question`` (and ``program``, ``answer_kind``, ``tests`` or ``checker``; for a long task
+    ``subgoals`` and ``programs``, one each), fields of these names, or the bare question
+    (``agent0.rollout.proposals``). A question that a family can parse becomes that family's task, ``family`` and those
+    of ``domain`` tried first: level, parameters and identity are the family's. Any other question needs a program to be
+    an open task at ``level``, unless ``unchecked`` ones are allowed; a long one, which it is where ``family`` is long,
+    needs steps, too, and has neither tests nor a checker.
     """
     parts = read_parts(text)
     if isinstance(parts, str):
@@ -108,6 +117,9 @@ def read_proposal(text: str, domain: str, family: str, level: int, unchecked: bo
     if task := _of_family(parts.question, domain, family):
         return task, ""
     long = task_length(family) == "long"
+    parts = replace(parts, tests="", checker="") if long else with_checks(parts)
+    if isinstance(parts, str):
+        return None, parts
     program = parts.program or (parts.programs[-1] if long and parts.programs else "")
     if not program and not unchecked:
         return None, "no family reads this question, and it brings no program"
@@ -121,6 +133,8 @@ def read_proposal(text: str, domain: str, family: str, level: int, unchecked: bo
         canonical=f"{OPEN_FAMILY} {normal(parts.question)}",
         program=program,
         params={ANSWER_KIND: parts.answer_kind} if parts.answer_kind else {},
+        tests=parts.tests,
+        checker=parts.checker,
     )
     return _with_steps(task, parts) if long else (task, "")
 
@@ -146,6 +160,9 @@ def _unfit_parts(parts_written: ProposalParts) -> str:
     parts = [
         (parts_written.question, LONGEST_QUESTION, "question"),
         (parts_written.program, LONGEST_PROGRAM, "program"),
+        (parts_written.tests or "-", LONGEST_PROGRAM, "tests"),
+        (parts_written.checker or "-", LONGEST_PROGRAM, "checker"),
+        (parts_written.answer or "-", LONGEST_ANSWER, "answer"),
         *((step, LONGEST_STEP, "subgoal") for step in parts_written.subgoals),
         *((program, LONGEST_PROGRAM, "program") for program in parts_written.programs),
     ]

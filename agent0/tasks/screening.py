@@ -13,7 +13,7 @@ from agent0.events.values import Task
 from agent0.tasks.families import rejection
 from agent0.tasks.splits import split_of_task
 
-Fault = tuple[Literal["broken_program", "trivial", "unsolvable"], str]
+Fault = tuple[Literal["broken_program", "weak_check", "trivial", "unsolvable"], str]
 """Why a task is refused for its answer, and in words."""
 
 
@@ -121,9 +121,9 @@ def decide_batch(
 
     ``vectors`` holds the unit vector of every proposal's question, by task id. ``limit`` is the cosine similarity above
     which a proposal is too similar. By task id, ``overlaps`` says what a proposal shares with a benchmark item, which
-    rejects it, ``too_long`` why its answer fits in no turn, ``programs`` what is wrong with its program. A proposal
-    whose canonical form was seen is a duplicate, whatever its wording; a row of a file is asked again in each epoch.
-    Another family or level of the requested domain is accepted; another domain or kind is not.
+    rejects it, ``too_long`` why its answer fits in no turn, ``programs`` what is wrong with its program, tests or
+    checker. A proposal whose canonical form was seen is a duplicate, whatever its wording; a row of a file is asked
+    again in each epoch. Another family or level of the requested domain is accepted; another domain or kind is not.
     """
     siblings = _Siblings(len(proposals))
     decisions = []

@@ -98,7 +98,9 @@ REASONS = {
                      ("run.curriculum.overlap_limit", "run.curriculum.overlap_ngram")),
     "unsolvable": ("{} tasks cannot be solved, or not in run.student.max_tokens",
                    ("run.student.max_tokens", "run.curriculum.levels", "run.curriculum.families")),
-    "broken_program": ("the programs of {} tasks print no answer", ("run.teacher.", "run.curriculum.families")),
+    "broken_program": ("the programs of {} tasks print no answer, or do not pass their own tests or checker",
+                       ("run.teacher.", "run.curriculum.families")),
+    "weak_check": ("the tests or checkers of {} tasks accept anything", ("run.teacher.", "run.curriculum.domains")),
     "trivial": ("{} tasks are trivial", ("run.curriculum.levels", "run.curriculum.families")),
 }  # fmt: skip
 """Reason -> in words, and the settings that may be to blame, the likeliest first."""
