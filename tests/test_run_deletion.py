@@ -13,7 +13,7 @@ from tests.terminal import Said
 from tests.terminal import agent0 as call
 
 SMALL = (
-    *("--profile", "tiny", "--iterations", "1", "--tasks", "4", "--attempts", "2"),
+    *("--profile", "scripted", "--iterations", "1", "--tasks", "4", "--attempts", "2"),
     *("-s", "run.evaluation.test=2", "-s", "run.evaluation.validation=2"),
 )
 

@@ -104,8 +104,14 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("said", HOSTILE, ids=lambda text: ascii(text[:12]))
-@pytest.mark.parametrize("gold", ["17", r"\text{(B)}", r"\{1,2\}", r"\binom{n}{2}", "f(g(x))", r"\langle 1,2\rangle"])
+GOLDS = ["17", r"\{1,2\}", "f(g(x))", r"\text{(B)}", r"\binom{n}{2}", r"\langle 1,2\rangle"]
+
+
+@pytest.mark.parametrize(
+    ("said", "gold"),
+    [(said, gold) for n, said in enumerate(HOSTILE) for gold in GOLDS[3 * (n % 2) :][:3]],
+    ids=lambda text: ascii(text[:12]),
+)
 def test_hostile_text_is_no_answer(said: str, gold: str) -> None:
     """A megabyte too: only the end of a reply is looked at, and answers of bounded length are respelled."""
     for reply in (True, False):

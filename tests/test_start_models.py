@@ -60,7 +60,7 @@ def test_a_name_alone_is_of_both_roles_and_where_it_is_not_stored_that_is_said(t
     for command in (("run", "start"), ("doctor",)):
         said = call(*command, "--model", "qwen3-0.6b", home=tmp_path)
         text = (said.out + said.err).replace("\t", " ")
-        assert said.code == 5 and text.count("It is not stored here (licence Apache-2.0).") == 2, text
+        assert said.code == 5 and text.count("It is not stored here (609 MiB, licence Apache-2.0).") == 2, text
         assert text.count("agent0 model get qwen3-0.6b") == 2 and "student model" in text and "teacher model" in text
 
 
