@@ -20,6 +20,7 @@ from agent0.training.scored_trajectory import ScoredTrajectory
 from agent0.training.selection import select
 from agent0.verification.doubts import doubt_of
 from agent0.verification.task_fault import task_fault
+from agent0.verification.verifiers import verifier_for
 from tests.test_objectives import WAY
 from tests.test_report import told
 from tests.test_verifiers import PROGRAM, Printing
@@ -54,6 +55,17 @@ async def test_a_question_that_states_its_answer_is_trivial_and_families_need_no
     assert await task_fault(PROGRAM.model_copy(update={"family": "linear"}), sandbox) is None
     assert await task_fault(PROGRAM.model_copy(update={"program": ""}), sandbox) is None
     assert not sandbox.calls
+
+
+@pytest.mark.parametrize("state", [ToolState.BUSY, ToolState.SANDBOX_ERROR])
+@pytest.mark.parametrize("brought", [{"tests": "assert f(1) == 2"}, {"checker": "def check(answer): return True"}])
+async def test_where_the_sandbox_fails_nothing_is_said_of_tests_and_checkers(
+    brought: dict[str, str], state: ToolState
+) -> None:
+    task = PROGRAM.model_copy(update={"program": "def f(n): return n + 1\nprint(f(41))", **brought})
+    assert await task_fault(task, Printing("42", state)) is None
+    (verdict,) = await verifier_for(task).judge(task, ["def f(n): return 2"], Printing("42", state))
+    assert verdict.correct is None and state.value in verdict.reason
 
 
 def test_a_faulty_program_is_no_task_whatever_else_is_well() -> None:

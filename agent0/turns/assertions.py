@@ -2,6 +2,7 @@
 
 import ast
 import re
+from contextlib import suppress
 from itertools import takewhile
 from warnings import catch_warnings
 
@@ -22,19 +23,26 @@ def parsed(code: str) -> list[ast.stmt]:
 
 
 def as_assertions(tests: str) -> str:
-    """Return ``tests`` without the marks of a list, and with each bare comparison as an assertion."""
+    """Return ``tests`` without the marks of a list, and with each comparison that is bare or printed as an
+    assertion."""
     lines = tests.strip().splitlines()
     if all(_mark.match(line) for line in lines):
         lines = [_mark.sub("", line) for line in lines]
     tests = "\n".join(line.strip("`") for line in lines if line.strip())
-    body = parsed(tests)
-    if not any(_is_comparison(statement) for statement in body):
+    comparisons = [_comparison(statement) for statement in parsed(tests)]
+    if not any(comparisons):
         return tests
-    return "\n".join(f"{'assert ' * _is_comparison(statement)}{ast.unparse(statement)}" for statement in body)
+    texts = [ast.get_source_segment(tests, statement) or "" for statement in parsed(tests)]
+    shown = [ast.get_source_segment(tests, comparison) if comparison else "" for comparison in comparisons]
+    return "\n".join(f"assert {bare}" if bare else text for bare, text in zip(shown, texts, strict=True))
 
 
-def _is_comparison(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Compare)
+def _comparison(statement: ast.stmt) -> ast.Compare | None:
+    """The comparison that ``statement`` is, or that it prints; None for any other."""
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "print":
+        value = value.args[0] if len(value.args) == 1 else None
+    return value if isinstance(value, ast.Compare) else None
 
 
 def has_assertion(tests: str) -> bool:
@@ -88,22 +96,9 @@ def _head(definition: _Definition) -> str:
     if isinstance(definition, ast.ClassDef):
         return f"class {definition.name}:"
     asynchronous = "async " * isinstance(definition, ast.AsyncFunctionDef)
-    return f"{asynchronous}def {definition.name}({ast.unparse(definition.args)}):"
-
-
-def compared_values(tests: str) -> list[str]:
-    """Return the constants that ``tests`` compare something with, as Python writes them, each once."""
-    nodes = (node for statement in parsed(tests) for node in ast.walk(statement) if isinstance(node, ast.Compare))
-    sides = (side for node in nodes for side in (node.left, *node.comparators))
-    return list(dict.fromkeys(ast.unparse(side) for side in sides if _is_literal(side)))
-
-
-def _is_literal(node: ast.expr) -> bool:
-    try:
-        ast.literal_eval(node)
-    except (ValueError, TypeError, RecursionError, MemoryError):
-        return False
-    return True
+    with suppress(RecursionError):
+        return f"{asynchronous}def {definition.name}({ast.unparse(definition.args)}):"
+    return f"{asynchronous}def {definition.name}(…):"
 
 
 def as_checker(text: str) -> str:

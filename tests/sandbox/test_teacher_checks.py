@@ -56,7 +56,9 @@ def code_spellings() -> list[str]:
     handed = "def check(candidate):\n" + "\n".join(f"    {line.replace('twice', 'candidate')}" for line in lines)
     objects: list[dict[str, Any]] = [
         CODE, {**CODE, "tests": lines}, {**CODE, "tests": bare}, {**CODE, "tests": "\n".join(bare)},
-        {**CODE, "tests": block, "program": python}, {**CODE, "tests": as_function}, {**CODE, "tests": handed},
+        {**CODE, "tests": [f"print({line})" for line in bare]},
+        {**CODE, "tests": block, "program": python},
+        {**CODE, "tests": as_function}, {**CODE, "tests": handed},
         *(without(CODE, "tests", **{name: lines}) for name in ("test", "Test Cases", "assertions", "test_list")),
         *(without(CODE, "program", **{name: program}) for name in ("solution", "reference_solution", "code")),
         without(CODE, "tests", program=f"{program}\n\n\n{asserts}"),
@@ -109,6 +111,10 @@ async def test_each_spelling_is_a_task_that_is_judged_by_what_it_brings(sandbox:
         names = dict[str, Any]()
         exec(both, names)
         assert "twice" in names or (names["check"]("35") and "check" in names)
+    objects = "class Pile:\n    def __init__(self): self.all = []\n    def add(self, n): self.all.append(n)\n"
+    asserts = "pile = Pile()\npile.add(2)\nassert pile.all == [2]"
+    pile = {"question": "Write a class Pile.", "program": objects, "tests": asserts}
+    assert await task_fault(task_in(json.dumps(pile)), sandbox) is None
     assert await task_fault(task_in(json.dumps(CODE)), sandbox) is None
     assert await task_fault(task_in(json.dumps(LOGIC), "logic"), sandbox) is None
 
@@ -150,10 +156,15 @@ HOSTILE: dict[str, tuple[dict[str, str], str, str]] = {
     "loops": ({**CODE, "program": "def twice(n):\n    while True: pass"}, "broken_program", "timeout"),
     "tests loop": ({**CODE, "tests": "while True: pass\nassert twice(3) == 6"}, "broken_program", "timeout"),
     "never called": ({**CODE, "tests": "if False:\n    assert twice(3) == 6"}, "broken_program", "no test ran"),
-    "one value": ({**CODE, "tests": "assert twice(3) == 6\nassert twice(3) > 0"}, "weak_check", "returns 6"),
+    "one value": ({**CODE, "tests": "assert twice(3) == 6\nassert twice(3) > 0"}, "weak_check", "first result again"),
+    "about one value": ({**CODE, "tests": "assert abs(twice(3) - 6) < 0.1"}, "weak_check", "first result again"),
+    "recursive": (
+        {**CODE, "program": "def twice(n): return 2 + twice(n - 1) if n else 0", "tests": "assert twice(5) == 10"},
+        "weak_check", "first result again",
+    ),
     "any value": ({**CODE, "tests": "assert twice(3) or True"}, "weak_check", "returns None"),
     "a type": ({**CODE, "tests": "assert isinstance(twice(2), int)"}, "weak_check", "returns True"),
-    "its argument": ({**CODE, "tests": "assert twice(0) == 0\nassert twice(-0.0) == 0"}, "weak_check", "returns"),
+    "its argument": ({**CODE, "tests": "assert twice(0) == 0\nassert twice('') == ''"}, "weak_check", "its argument"),
     "told": ({**CODE, "question": f"Write twice.\n{fenced(CODE['program'], 'python')}"}, "trivial", "holds a program"),
     "all": ({**LOGIC, "checker": "def check(answer): return True"}, "weak_check", "accepts ''"),
     "any text": ({**LOGIC, "checker": "def check(answer): return len(answer) > 0"}, "weak_check", "accepts '?'"),
@@ -212,7 +223,7 @@ async def test_verdicts_are_by_tests_and_checker_and_none_is_forged(
     right = (CODE["program"], "So:\n```python\ndef twice(n): return n + n\n```\nDone.")
     verdicts = await judged(CODE, *right, *FORGED, "6", None, sandbox=sandbox)
     assert [verdict.correct for verdict in verdicts] == [True] * 2 + [False] * 6
-    answers = ("35", " 42 ", "49", "34", "x", "", "9" * 10_000, "'); accepts_answer = bool #", "\ud800\0\n", None)
+    answers = ("35", " 42 ", "$49$", "34", "x", "", "9" * 10_000, "'); accepts_answer = bool #", "\ud800\0\n", None)
     verdicts = await judged(LOGIC, *answers, sandbox=sandbox)
     assert [verdict.correct for verdict in verdicts] == [True] * 3 + [False] * 7
     monkeypatch.setattr(checker, "WALL_S", 1.0)

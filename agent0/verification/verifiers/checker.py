@@ -12,6 +12,7 @@ from string import ascii_lowercase, ascii_uppercase, digits
 
 from agent0.events.values import Task
 from agent0.grading import answer_in
+from agent0.grading.math.cleaning import unmarked
 from agent0.ports.sandbox import Sandbox
 from agent0.tasks.screening import Fault
 from agent0.turns.assertions import parsed
@@ -54,8 +55,8 @@ async def verdict_by_checker(task: Task, answer: str | None, sandbox: Sandbox) -
 
 
 async def _checked(task: Task, answer: str, sandbox: Sandbox) -> ProgramOutcome:
-    """Whether the checker accepts ``answer``, undecided where it does not come to say so."""
-    test = f"assert {ACCEPTS}({answer!a}), {REFUSED!r}"
+    """Whether the checker accepts ``answer`` without its markup, undecided where it does not come to say so."""
+    test = f"assert {ACCEPTS}({unmarked(answer)!a}), {REFUSED!r}"
     program = _PROGRAM.format(checker=task.checker, accepts=ACCEPTS)
     outcome = await check(Problem(test, "", ACCEPTS, WALL_S), program, sandbox)
     return outcome if outcome.passed or REFUSED in outcome.reason else replace(outcome, passed=None)

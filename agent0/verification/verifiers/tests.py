@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from agent0.events.values import Task
 from agent0.ports.sandbox import Sandbox
 from agent0.tasks.screening import Fault
-from agent0.turns.assertions import compared_values, tested
+from agent0.turns.assertions import tested
 from agent0.verification.programs import Problem, check
 from agent0.verification.programs.source import holds_program, written_program
 from agent0.verification.verifiers import Verdict, verifier
@@ -15,9 +15,17 @@ LONGEST = 32_768
 """Characters of a turn that is an answer: it stands in an event."""
 ROW_S, WALL_S = 30.0, 5.0
 """Seconds of all tests of a program: of a row, of a teacher."""
-CONSTANTS = ("None", "True", "''", "[]")
-MOST_CONSTANTS = 2
-"""Values that a teacher's tests compare with, of which programs that return nothing else are tried."""
+VALUES = {**{value: value for value in ("None", "True", "''", "[]")}, "its argument": "(*a, *k.values(), None)[0]"}
+"""What programs return that compute nothing."""
+AGAIN = "its first result again"
+_AGAIN = """results = {{}}
+names = {{"__name__": "candidate"}}
+exec({program!a}, names)
+def again(name, a, k):
+    if name not in results:
+        results[name] = names[name](*a, **k)
+    return results[name]
+"""
 
 
 @verifier("tests", applies=lambda task: bool(task.tests), rank=2)
@@ -77,10 +85,12 @@ async def fault_of_tests(task: Task, sandbox: Sandbox) -> Fault | None:
 
 def _empty_programs(task: Task) -> dict[str, str]:
     """Programs that compute nothing, by what they return."""
-    values = dict.fromkeys((*CONSTANTS, *compared_values(task.tests)[:MOST_CONSTANTS]))
-    returned = {**{value: value for value in values}, "its argument": "(*a, *k.values(), None)[0]"}
-    names = tested(task.program, task.tests)
-    return {
-        name: "\n".join(f"def {function}(*a, **k): return {value}" for function in names)
-        for name, value in returned.items()
+    heads = tested(task.program, task.tests)
+    programs = {
+        name: "\n".join(f"def {function}(*a, **k): return {value}" for function in heads)
+        for name, value in VALUES.items()
     }
+    if not any(head.startswith("class") for head in heads.values()):  # an object again is a right one
+        again = [f"def {function}(*a, **k): return again({function!r}, a, k)" for function in heads]
+        programs[AGAIN] = "\n".join([_AGAIN.format(program=task.program), *again])
+    return programs
