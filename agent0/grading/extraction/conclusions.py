@@ -128,6 +128,11 @@ _whole_set = re.compile(
     r"|for|when) [a-z] ?[<>≤≥=] ?\S+(?:,? and|[,;]) \S+,? (?:if|for|when) [a-z] ?[<>≤≥=])"
 )
 """A statement that is its value: all numbers but some, a letter, cases."""
+_difference = re.compile(
+    r"^(?P<value>[^\d\ue000-\uf8ff]*\d[\d,.]*) (?:more|fewer|less)"
+    r"(?P<unit> (?!(?:to|than|or|of|and)\b)[a-z]+(?: [a-z]+)*?)(?: than [^\d,;\ue000-\uf8ff]+)?$"
+)
+"""The only number of a clause, by which one of two is more: ``John has 12 more apples than Mary``."""
 _part = re.compile(r"[\d\ue010-\uf8ff] (?:out )?of (?:the|these|those) [\d\ue000]")
 _second = re.compile(r"(?i)\S\s+(?:and|or|then|versus|vs)\b\s*(?:[A-Za-z]+\s+){0,3}$")
 _counted = re.compile(rf"(?i)[\d\ue000]|\b(?!one\b){NUMERALS}\b")
@@ -273,6 +278,7 @@ def _emphasised(statement: str, masked: Text) -> list[str]:
 
 def _of_verb(main: str, masked: Text) -> list[str]:
     """The value behind the verb, where no other stands there; the only one where none does."""
+    main = _difference.sub(r"\g<value>\g<unit>", main)
     cut = CLAUSE.search(main, 1)
     main = main[: cut.start()] if cut and _value_runs(main[: cut.start()]) else main
     runs = _value_runs(clause := _setting.sub(lambda match: match["unit"] or " ", main))

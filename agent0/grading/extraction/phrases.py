@@ -36,10 +36,12 @@ HEDGE = re.compile(
     r"|at (?:least|most)|more|less|fewer|greater|larger|smaller|than|exceeds?|between|differs?|reject\w*"
     r"|eliminate[sd]?|think|believe|seems?|appears?|unknown|exclud\w*|discard\w*|rul(?:e|es|ed|ing) out|ruled"
     r"|remov\w*|except|other than|but|however|although|though|compared?|versus|vs|almost|nearly|let|initial(?:ly)?"
-    r"|first(?! (?:\w+ )?(?:terms?|digits?|primes?|numbers?|elements?|multiples?|values?|positive))|start(?:s|ed)?"
+    r"|first(?! (?:\w+ )?(?:terms?|digits?|primes?|numbers?|elements?|multiples?|values?|positive))"
+    r"|start(?:s|ed)?(?! at \d\d?(?::\d\d| o['’]clock| ?[ap]\.?m))"
     r"|(?<!\\)times(?=[\s,]+\S)|twice|too|misconceptions?|misleading|lowers?|raises?|fails?|cancels?|contradict\w*"
     r"|violat\w*|dubious|invalid|extraneous|least \w+[ai]ble"
-    r"|tempting|candidates?|distractors?|decoy|trap|out of|option [a-j] (?:and|or)|correct to)\b",
+    r"|tempting|candidates?|distractors?|decoy|trap|out of|option [a-j] (?:and|or)|correct to"
+    r"|close to|or a(?=\W*\Z))\b",
     re.IGNORECASE,
 )
 REFUTED = re.compile(
