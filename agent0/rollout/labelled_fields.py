@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from textwrap import dedent
 from typing import Any
 
-from agent0.turns.assertions import as_assertions, as_checker
+from agent0.turns.assertions import as_assertions, as_checker, prints
 from agent0.turns.calls.spellings import read_object
 
 MOST_FENCES = 32
@@ -59,8 +59,13 @@ def read_fields(body: str) -> dict[str, str] | str | None:
 
 def with_usual_names(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``fields`` with tests, checker, program and answer under these names, whatever they are called. Another
-    name of the program counts beside tests only, one of the checker where it can check, an answer beside a checker."""
+    name of the program counts beside tests only, one of the checker where it can check, an answer beside a checker. A
+    program beside an answer that only defines ``check`` is the checker."""
     usual = {name: fields.get(name) or _called_otherwise(fields, name) for name in ALIASES}
+    program = fields.get("program")
+    checks = isinstance(program, str) and as_checker(program) == program and not (prints(program) or usual["tests"])
+    if checks and usual["answer"] and not usual["checker"]:
+        return {**fields, **usual, "program": None, "checker": program}
     if not fields.get("program") and not usual["tests"]:
         usual["program"] = None
     if not usual["checker"]:
@@ -130,7 +135,7 @@ def _assertions(text: str) -> str | None:
     """The paragraph that ``text`` begins with, where each of its lines asserts something, and no other line does."""
     first, *rest = re.split(r"\n[ \t]*\n", text.strip())
     lines = as_assertions(first)
-    clear = all(line.startswith("assert ") for line in lines.splitlines()) and "assert " not in "".join(rest)
+    clear = all(line.startswith(("assert ", "#")) for line in lines.splitlines()) and "assert " not in "".join(rest)
     return lines if clear else None
 
 

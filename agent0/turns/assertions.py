@@ -4,6 +4,7 @@ import ast
 import re
 from contextlib import suppress
 from itertools import takewhile
+from textwrap import dedent
 from warnings import catch_warnings
 
 from agent0.turns.programs import is_python
@@ -25,10 +26,10 @@ def parsed(code: str) -> list[ast.stmt]:
 def as_assertions(tests: str) -> str:
     """Return ``tests`` without the marks of a list, and with each comparison that is bare or printed as an
     assertion."""
-    lines = tests.strip().splitlines()
+    tests = dedent(tests).strip("\n")
+    lines = [line for line in tests.splitlines() if line.strip()]
     if all(_mark.match(line) for line in lines):
-        lines = [_mark.sub("", line) for line in lines]
-    tests = "\n".join(line.strip("`") for line in lines if line.strip())
+        tests = "\n".join(_mark.sub("", line).strip("` ") for line in lines)
     comparisons = [_comparison(statement) for statement in parsed(tests)]
     if not any(comparisons):
         return tests
@@ -107,10 +108,12 @@ def as_checker(text: str) -> str:
     body = parsed(text)
     if len(body) == 1 and isinstance(body[0], ast.Expr):
         return _of_expression(text.strip(), body[0].value)
-    functions = [s.name for s in body if isinstance(s, ast.FunctionDef) and _takes_one(s.args)]
+    definitions = [statement for statement in body if isinstance(statement, ast.FunctionDef)]
+    functions = [definition.name for definition in definitions if _takes_one(definition.args)]
     if CHECK in functions or not functions:
         return text if functions or _binds_check(body) else ""
-    return f"{text}\n{CHECK} = {functions[-1]}"
+    used = {node.id for definition in definitions for node in ast.walk(definition) if isinstance(node, ast.Name)}
+    return f"{text}\n{CHECK} = {next((name for name in functions if name not in used), functions[-1])}"
 
 
 def _of_expression(text: str, value: ast.expr) -> str:

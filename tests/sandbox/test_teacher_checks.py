@@ -69,7 +69,7 @@ def code_spellings() -> list[str]:
         f"Question: {question}\nProgram:\n{python}\nTests:\n{block}\n",
         f"**Question:** {question}\n\n**Program:**\n{python}\n\n**Test cases:**\n{block}\n\nHave fun.",
         f"## Question\n{question}\n\n## Solution\n{python}\n\n## Unit tests\n{block}",
-        f"Question: {question}\nProgram:\n{python}\nTests:\n{asserts}",
+        f"Question: {question}\nProgram:\n{python}\nTests:\n# small ones\n{asserts}",
         f"Question: {question}\nProgram:\n{python}\nTests:\n- `{lines[0]}`\n- `{lines[1]}`\n- `{lines[2]}`",
         f"Question: {question}\nProgram:\n{fenced(f'{program}{2 * chr(10)}{asserts}', 'python')}",
         f"<question>{question}</question>\n<program>{program}</program>\n<tests>{asserts}</tests>",
@@ -84,6 +84,9 @@ def logic_spellings() -> list[str]:
         without(LOGIC, "program", reference_answer="35"), {**LOGIC, "checker": body}, {**LOGIC, "checker": python},
         {**LOGIC, "checker": f"lambda answer: {body}"}, {**LOGIC, "checker": "check = lambda a: 20 < int(a) == 35"},
         {**LOGIC, "checker": check.replace("check", "is_valid")},
+        {**LOGIC, "checker": f"{check}\n\nprint(check('35'))"},
+        {**LOGIC, "checker": "def fits(a): return 20 < n(a) == 35\n\ndef n(text): return int(text)"},
+        without(LOGIC, "checker", program=check, answer=35),
         *(without(LOGIC, "checker", **{name: check}) for name in ("check", "verifier", "Checking function")),
     ]  # fmt: skip
     return [
@@ -91,6 +94,7 @@ def logic_spellings() -> list[str]:
         f"Question: {question}\nAnswer: 35\nChecker:\n{python}",
         f"**Question:** {question}\n\n**Answer:** 35.\n\n**Checker:**\n{python}",
         f"Question: {question}\nProgram: print(35)\nVerifier:\n{python}",
+        f"Question: {question}\nAnswer: 35\nProgram:\n{python}",
         f"<question>{question}</question><answer>35</answer><checker>{check}</checker>",
     ]  # fmt: skip
 
@@ -226,9 +230,10 @@ async def test_verdicts_are_by_tests_and_checker_and_none_is_forged(
     answers = ("35", " 42 ", "$49$", "34", "x", "", "9" * 10_000, "'); accepts_answer = bool #", "\ud800\0\n", None)
     verdicts = await judged(LOGIC, *answers, sandbox=sandbox)
     assert [verdict.correct for verdict in verdicts] == [True] * 3 + [False] * 7
-    monkeypatch.setattr(checker, "WALL_S", 1.0)
     loops = {**LOGIC, "checker": "def check(answer):\n    while answer == '7': pass\n    return answer == '35'"}
-    assert [verdict.correct for verdict in await judged(loops, "7", "35", sandbox=sandbox)] == [None, True]
+    assert (await judged(loops, "35", sandbox=sandbox))[0].correct is True
+    monkeypatch.setattr(checker, "WALL_S", 0.5)
+    assert (await judged(loops, "7", sandbox=sandbox))[0].correct is None
 
 
 # --- a run
