@@ -3,15 +3,17 @@ contradict is named, counted and not learned from."""
 
 from contextlib import closing
 from itertools import islice
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
 from agent0.events.base import record
-from agent0.events.tasks import RewardAssigned, TaskAccepted, TaskRejected, TaskRequested
+from agent0.events.tasks import RefusalReason, RewardAssigned, TaskAccepted, TaskRejected, TaskRequested
 from agent0.events.values import Task, ToolState
 from agent0.projections.indexes import rejections
 from agent0.report.diagnosis.iterations import iterations_of
+from agent0.run.diagnosis.causes.teacher import REASONS
 from agent0.settings import RunConfig
 from agent0.state.run_state import AttemptState, TaskState
 from agent0.tasks.screening import Archive, Proposed, decide_batch
@@ -76,6 +78,13 @@ def test_a_faulty_program_is_no_task_whatever_else_is_well() -> None:
     faults = {"t1": ("broken_program", "it ended timeout")}
     first, second = decide_batch(proposals, Archive(), vectors, 0.95, programs=faults)  # type: ignore[arg-type]
     assert (first.reason, second.reason, second.detail) == (None, "broken_program", "it ended timeout")
+
+
+def test_each_reason_is_explained_and_may_be_the_cause_of_a_bad_run() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "guide" / "reading-a-report.md").read_text()
+    reasons = set(get_args(RefusalReason))
+    assert {reason for reason in reasons if f"`{reason}`" not in page} == set()
+    assert reasons - REASONS.keys() == {"malformed", "duplicate", "similar"}, "which causes of their own name"
 
 
 def tried(*answers: tuple[str | None, bool | None], **changes: Any) -> TaskState:
