@@ -14,7 +14,7 @@ from agent0.rollout.student import begin, step, student_prompt
 from agent0.run.lifecycle import RunState
 from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool
-from agent0.verification.verifiers.tests import program_of
+from agent0.verification.verifiers.tests import UNANSWERED, program_of
 
 
 @on(AttemptRequested, in_flight=128, long=True)
@@ -36,5 +36,5 @@ async def attempt_task(
     while attempt.end is None and not long:
         attempt = await step(attempt, ports)
     if program := program_of(event.proposal, [turn.text for turn in attempt.written]):
-        attempt = attempt.but(answer=program, end="answered" if attempt.end == "no_answer" else attempt.end)
+        attempt = attempt.but(answer=program, end="answered" if attempt.end in UNANSWERED else attempt.end)
     return await to_events(event, attempt, artifacts)

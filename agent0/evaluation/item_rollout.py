@@ -29,7 +29,7 @@ from agent0.tools.snapshots import save
 from agent0.verification.panel import VerificationContext
 from agent0.verification.programs.source import written_program
 from agent0.verification.verifiers import Verdict, verifier_for
-from agent0.verification.verifiers.tests import program_of
+from agent0.verification.verifiers.tests import UNANSWERED, program_of
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ async def _solved(task: Task, conditions: Conditions, verify: _Verify) -> tuple[
     prompt = student_prompt(conditions.config, task.domain, long=task.kind == "long")
     solved = await solve(task, prompt, conditions)
     if program := program_of(task, _written(solved)):
-        solved = replace(solved, answer=program, end="answered" if solved.end == "no_answer" else solved.end)
+        solved = replace(solved, answer=program, end="answered" if solved.end in UNANSWERED else solved.end)
     return solved, await verify.verdict(task, solved.answer)
 
 

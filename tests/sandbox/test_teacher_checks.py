@@ -10,7 +10,7 @@ import pytest
 
 from agent0.assembly.validate.run_config import check_names
 from agent0.events.runs import RunFailed
-from agent0.events.tasks import ResultVerified, TaskAccepted, TaskProposed, TaskRejected
+from agent0.events.tasks import ResultVerified, TaskAccepted, TaskAttempted, TaskProposed, TaskRejected
 from agent0.events.values import Task
 from agent0.infra.sandbox import Bubblewrap
 from agent0.ports.models import GenerateRequest, Generation
@@ -301,6 +301,7 @@ async def test_a_run_of_three_domains_asks_attempts_and_judges_them(sandbox: Bub
     refused = Counter(event.reason for event in events if isinstance(event, TaskRejected))
     assert {verifier_for(task).name for task in accepted} == {"execution", "tests", "checker"}
     assert set(refused) >= {"broken_program", "weak_check"} and len(accepted) + refused.total() == 12
+    assert {(e.turns, e.end) for e in events if isinstance(e, TaskAttempted)} == {(1, "answered")}
     verdicts = Counter((e.verifier, e.correct) for e in events if isinstance(e, ResultVerified))
     for name in ("execution", "tests", "checker"):
         assert verdicts[name, True] == verdicts[name, False] > 0, verdicts

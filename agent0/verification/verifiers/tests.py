@@ -13,6 +13,8 @@ from agent0.verification.verifiers import Verdict, verifier
 
 LONGEST = 32_768
 """Characters of a turn that is an answer: it stands in an event."""
+UNANSWERED = ("no_answer", "turn_limit")
+"""Ends of attempts that a program in one of their turns answers all the same."""
 ROW_S, WALL_S = 30.0, 5.0
 """Seconds of all tests of a program: of a row, of a teacher."""
 VALUES = {**{value: value for value in ("None", "True", "''", "[]")}, "its argument": "(*a, *k.values(), None)[0]"}
