@@ -132,7 +132,8 @@ def test_a_folder_that_cannot_be_written_to_can_be_read(tmp_path: Path) -> None:
     home = tmp_path / "home"
     assert call("run", "start", *SMALLER, home=home).code == 0
     (home / "tables" / "current.json").unlink()  # so that they would be carried on
-    bound = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--setenv", "AGENT0_HOME", str(home))
+    bound = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--ro-bind", str(home), str(home))
+    bound += ("--setenv", "AGENT0_HOME", str(home))
     for words, word in ((("run", "list"), "finished"), (("run", "why", "LAST"), "First bad step")):
         command = ("bwrap", *bound, sys.executable, "-m", "agent0", *words)
         found = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
