@@ -7,6 +7,7 @@ variants.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import groupby
 from statistics import fmean
 from typing import Any
 
@@ -51,9 +52,9 @@ class RunOutcome:
 
 
 def outcome_of(arm: str, seed: int, student: str, iterations: int, events: Sequence[Recorded]) -> RunOutcome:
-    """Collect the outcome of an ablation run from its events."""
+    """Collect the outcome of an ablation run from its events, which for a fork begin with its parent's."""
     scores = tuple(r.event for r in events if isinstance(r.event, CheckpointEvaluated))
-    return RunOutcome(arm, seed, events[0].run, student, iterations, scores, _cost(events))
+    return RunOutcome(arm, seed, events[-1].run, student, iterations, scores, _cost(events))
 
 
 def _cost(events: Sequence[Recorded]) -> dict[str, float]:
@@ -71,8 +72,9 @@ def _cost(events: Sequence[Recorded]) -> dict[str, float]:
                 cost["steps"] += trained.metrics.get("steps", 0)
                 cost["learned_tokens"] += _learned(trained) if trained.role == "student" else 0
                 cost["training_s"] += trained.wall_s
-    # from the first event to the last, with any time in which no process ran it
-    return {**cost, "wall_s": (events[-1].time - events[0].time).total_seconds()}
+    # from the first event to the last of each run, with any time in which no process ran it
+    spans = [[recorded.time for recorded in own] for _, own in groupby(events, key=lambda recorded: recorded.run)]
+    return {**cost, "wall_s": sum((times[-1] - times[0]).total_seconds() for times in spans)}
 
 
 def _learned(trained: CheckpointTrained) -> float:

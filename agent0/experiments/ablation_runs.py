@@ -16,12 +16,15 @@ GATES = ("gate", "benchmark_gate", "teacher_gate", "margin", "calibration")
 
 @dataclass(frozen=True)
 class AblationRun:
-    """One variant with one seed: its run id follows from the study's name, the variant and the seed."""
+    """One variant with one seed: its run id follows from the study's name, the variant and the seed. ``origin`` is the
+    run that it begins as a fork of, in that run's data folder ``origin_folder``; empty where it begins by itself."""
 
     variant: str
     seed: int
     run: str
     config: RunConfig
+    origin: str = ""
+    origin_folder: str = ""
 
     @property
     def name(self) -> str:
@@ -45,6 +48,23 @@ def runs_of_study(name: str, plans: Mapping[str, RunConfig], seeds: Sequence[int
         raise ConfigError("A seed is named twice.", "The same run again says nothing new.", "Name each seed once.")
     _check(plans)
     return [_run(name, variant, seed, plans[variant]) for seed in seeds for variant in plans]
+
+
+def with_shared_start(runs: Sequence[AblationRun]) -> list[AblationRun]:
+    """Let each run begin as a fork of the first of its seed.
+
+    Raises:
+        ConfigError: a variant differs in more than its training.
+    """
+    first = {run.seed: run for run in reversed(runs)}
+    return [run if run == first[run.seed] else _fork_of(first[run.seed], run) for run in runs]
+
+
+def _fork_of(first: AblationRun, run: AblationRun) -> AblationRun:
+    if other := [key for key in changed_settings(first.config, run.config) if not key.startswith("training.")]:
+        why = f"It sets run.{other[0]}, and a study with shared_start differs in run.training only."
+        raise ConfigError(f"The variant {run.variant} cannot begin where {first.variant} does.", why)
+    return replace(run, origin=first.run, origin_folder=first.name)
 
 
 def _run(name: str, variant: str, seed: int, plan: RunConfig) -> AblationRun:

@@ -15,7 +15,7 @@ from agent0.errors import ConfigError
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,29}")
 """Of a study and of a variant: both are part of run tokens and of folders."""
-KEYS = ("question", "profile", "seeds", "own_bases", "plugins", "run", "variants")
+KEYS = ("question", "profile", "seeds", "own_bases", "shared_start", "plugins", "run", "variants")
 """What a study file may say."""
 GUIDE = "docs/guide/replay-experiments.md has a whole file."
 
@@ -35,6 +35,8 @@ class AblationStudy:
 
     ``settings`` hold for every variant, unless the user says otherwise; ``plugins`` are files beside the study's.
     ``own_bases``: each seed has a base model of its own, taught the course of the packaged student from that seed.
+    ``shared_start``: variants differ in their training only, and each other one begins as a fork of the first's run
+    just before that is trained: the untrained student is scored and attempts its first tasks once a seed.
     """
 
     question: str
@@ -44,6 +46,7 @@ class AblationStudy:
     settings: Mapping[str, str] = field(default_factory=dict)
     own_bases: bool = False
     plugins: tuple[str, ...] = ()
+    shared_start: bool = False
 
     def __post_init__(self) -> None:
         names = [variant.name for variant in self.variants]
@@ -78,6 +81,7 @@ def study_of_file(text: str, name: str) -> AblationStudy:
         dict(_settings(_typed(content, "run", dict, name))),
         _typed(content, "own_bases", bool, name),
         tuple(map(str, _typed(content, "plugins", list, name))),
+        _typed(content, "shared_start", bool, name),
     )
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from agent0.assembly.replay.forks import differing, fork, state_at
 from agent0.assembly.runtime.app import App, open_app, run_handlers, started
 from agent0.assembly.runtime.plugins import check_plugins, with_plugin_files
 from agent0.assembly.runtime.progress import Progress, milestone_line
@@ -20,11 +21,13 @@ from agent0.assembly.runtime.stamping import recorded, utc_now
 from agent0.config.loading import load
 from agent0.errors import NotFoundError, OperationError
 from agent0.events.base import Event, Recorded
+from agent0.events.checkpoints import TrainingRequested
 from agent0.events.runs import RunFailed, RunPaused, RunResumed
 from agent0.experiments.ablation_results import RunOutcome, as_json, from_json, outcome_of
 from agent0.experiments.ablation_runs import AblationRun
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.server_folder import write
+from agent0.provenance.fork_history import past_of
 from agent0.settings import RunConfig, Settings
 from agent0.state.run_state import RunState
 from agent0.tasks.curriculum.ladder_height import Standing
@@ -51,6 +54,7 @@ class RunPlan:
     def write(self, folder: Path) -> None:
         """Write the plan into ``folder``, whole or not at all."""
         ablation = {"arm": self.ablation.variant, "seed": self.ablation.seed, "run": self.ablation.run}
+        ablation |= {"origin": self.ablation.origin, "origin_folder": self.ablation.origin_folder}
         config = self.ablation.config.model_dump(mode="json")
         plan = {**ablation, "profile": self.profile, "settings": dict(self.settings), "config": config}
         write(folder / PLAN, json.dumps(plan, indent=1))
@@ -64,7 +68,9 @@ class RunPlan:
         """
         try:
             plan = json.loads((folder / PLAN).read_text(encoding="utf-8"))
-            ablation = AblationRun(plan["arm"], plan["seed"], plan["run"], RunConfig.recorded(plan["config"]))
+            origin = plan.get("origin", ""), plan.get("origin_folder", "")
+            config = RunConfig.recorded(plan["config"])
+            ablation = AblationRun(plan["arm"], plan["seed"], plan["run"], config, *origin)
             return cls(ablation, plan["profile"], plan["settings"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             fix = "Move that folder away: the run is begun again."
@@ -73,10 +79,11 @@ class RunPlan:
             ) from error
 
     def settings_in(self, folder: Path) -> Settings:
-        """Load the settings of its process: its own data folder with its own embedded log."""
+        """Load the settings of its process: its own data folder, or that of its origin, with its own embedded log."""
         settings = load(self.profile, self.settings)
         nats = settings.nats.model_copy(update={"url": ""})
-        return settings.model_copy(update={"home": folder.resolve(), "run": self.ablation.config, "nats": nats})
+        home = (folder.parent / self.ablation.origin_folder if self.ablation.origin else folder).resolve()
+        return settings.model_copy(update={"home": home, "run": self.ablation.config, "nats": nats})
 
 
 def read_result(folder: Path) -> RunOutcome | None:
@@ -99,7 +106,7 @@ async def execute_ablation_run(folder: Path, report: Report, climbed: Climbed = 
     settings = plan.settings_in(folder)
     with_plugin_files(settings)
     check_plugins(settings.run.plugins, plan.ablation.run)
-    async with _locked_folder(folder):
+    async with _locked_folder(settings.home):
         outcome = read_result(folder) or await _run(settings, plan, report, climbed)
         write(folder / RESULT, json.dumps(as_json(outcome)))
 
@@ -148,10 +155,23 @@ async def _begin(app: App, ablation: AblationRun) -> None:
     async for event in app.log.read(ablation.run, ("RunStarted", "RunPaused", "RunResumed")):
         last = event.event
     if last is None:
-        begin = started(app.settings, ablation.run).model_copy(update={"run": ablation.run})
-        await app.log.append([begin.model_copy(update={"time": utc_now()})])
+        begin = await _forked(app, ablation) if ablation.origin else started(app.settings, ablation.run)
+        await app.log.append([begin.model_copy(update={"run": ablation.run, "time": utc_now()})])
     elif isinstance(last, RunPaused):
         await app.log.append([recorded(ablation.run, RunResumed(reason="its ablation study goes on"))])
+
+
+async def _forked(app: App, ablation: AblationRun) -> Recorded:
+    """The beginning of ``ablation`` as a fork of its origin, just before that was trained first."""
+    async for requested in app.log.read(ablation.origin, (TrainingRequested.__name__,)):
+        before, at = await state_at(app.log, ablation.origin), requested.seq - 1
+        changes = {
+            key: value if isinstance(value, str) else json.dumps(value)
+            for key, value in differing(before.config, ablation.config).items()
+        }
+        return await fork(app.settings, app.log, ablation.origin, at, changes, ablation.run)
+    why = "A study with shared_start forks its first variant's run where that is trained."
+    raise OperationError(f"Run {ablation.origin} was not trained.", why)
 
 
 async def _followed(log: Log, run: str, report: Report, climbed: Climbed) -> tuple[Progress, list[Recorded]]:
@@ -160,7 +180,9 @@ async def _followed(log: Log, run: str, report: Report, climbed: Climbed) -> tup
     Raises:
         OperationError: it was paused meanwhile.
     """
-    progress, begin, followed = Progress(), await log.last_seq(run), list[Recorded]()
+    progress, begin, followed = Progress(), await log.last_seq(run), [event async for event in past_of(log, run)]
+    for event in followed:
+        progress.begin_with(event)
     async with aclosing(log.tail(0, run)) as events:  # type: ignore[type-var]
         async for event in events:
             followed.append(event)

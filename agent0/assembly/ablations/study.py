@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -40,6 +41,7 @@ from agent0.experiments.ablation_runs import (
     describe_compute,
     requested_compute,
     runs_of_study,
+    with_shared_start,
 )
 from agent0.experiments.ablation_study import AblationStudy, Variant
 from agent0.experiments.ladder_rows import ladder_rows, lead_rows, level_rows
@@ -190,6 +192,8 @@ async def _planned(settings: Settings, request: StudyRequest) -> tuple[Path, dic
     base = (await with_policy(settings)).run
     plans = variant_configs(amended(base, study_settings), variants)
     ablations = runs_of_study(request.name, plans, request.seeds)
+    if request.study.shared_start:
+        ablations = with_shared_start(ablations)
     return settings.home / "grids" / request.name, plans, ablations
 
 
@@ -228,31 +232,36 @@ def _prepare(work: _StudyProgress, ablation: AblationRun) -> None:
 
 
 async def _execute_all(work: _StudyProgress) -> None:
-    waiting = asyncio.Queue[AblationRun]()
-    for ablation in work.ablations:
-        if ablation.name not in work.done:
-            waiting.put_nowait(ablation)
+    """Several at once, but one after the other those that share a data folder: the one they are forks of is first."""
+    waiting = asyncio.Queue[list[AblationRun]]()
+    left = [ablation for ablation in work.ablations if ablation.name not in work.done]
+    for _, sharing in groupby(left, key=lambda ablation: ablation.origin_folder or ablation.name):
+        waiting.put_nowait(list(sharing))
     async with asyncio.TaskGroup() as group:
         for _ in range(min(work.request.jobs, waiting.qsize())):
             group.create_task(_take_next(work, waiting))
 
 
-async def _take_next(work: _StudyProgress, waiting: asyncio.Queue[AblationRun]) -> None:
+async def _take_next(work: _StudyProgress, waiting: asyncio.Queue[list[AblationRun]]) -> None:
     """One after the other, until none is left."""
     with contextlib.suppress(asyncio.QueueEmpty):
         while True:
-            ablation = waiting.get_nowait()
-            work.began[ablation.name] = monotonic()
-            why = await _execute_one(work, ablation)
-            began = work.began.pop(ablation.name)
-            work.ends.pop(ablation.name, None)
-            if outcome := read_result(work.folder_of(ablation)):
-                work.done[ablation.name] = outcome
-                work.took.append(monotonic() - began)
-                work.report(f"{ablation.name} is done. {work.stand()}.")
-            else:
-                work.failed[ablation.name] = why
-                work.report(f"{ablation.name} failed: {why} The rest goes on. {work.stand()}.")
+            for ablation in waiting.get_nowait():
+                await _execute_and_note(work, ablation)
+
+
+async def _execute_and_note(work: _StudyProgress, ablation: AblationRun) -> None:
+    work.began[ablation.name] = monotonic()
+    why = await _execute_one(work, ablation)
+    began = work.began.pop(ablation.name)
+    work.ends.pop(ablation.name, None)
+    if outcome := read_result(work.folder_of(ablation)):
+        work.done[ablation.name] = outcome
+        work.took.append(monotonic() - began)
+        work.report(f"{ablation.name} is done. {work.stand()}.")
+    else:
+        work.failed[ablation.name] = why
+        work.report(f"{ablation.name} failed: {why} The rest goes on. {work.stand()}.")
 
 
 async def _execute_one(work: _StudyProgress, ablation: AblationRun) -> str:
