@@ -84,7 +84,7 @@ class Verifier:
     informed: bool = False
 
 
-_verifiers = Registry[str, Verifier]("verifiers", __name__, order=lambda _, entry: entry.rank)
+_verifiers = Registry[str, Verifier]("verifiers", __name__, order=lambda name, entry: (entry.rank, name))
 
 
 def verifier(
