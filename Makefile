@@ -1,7 +1,7 @@
 # The words here are the jobs of CI. Everything lives in .venv; nothing is installed outside it but bubblewrap.
 #
-#   make run      set up, then the main job: a small model climbs past what it was taught, beside two controls
-#                 (five to six minutes). make run MODEL=qwen2.5-coder-0.5b-instruct gets a language model and trains it for
+#   make run      set up, then the main job: the whole plan on built-in models, three seeds, beside a control
+#                 (five minutes). make run MODEL=qwen2.5-coder-0.5b-instruct gets a language model and trains it for
 #                 one iteration, GSM8K before and after (its rows: DATA=FOLDER, or they are fetched)
 #   make test     set up, then ruff, then mypy beside the tests
 #   make check    ruff and mypy only          make docs     write docs/reference/ from the code
@@ -65,8 +65,7 @@ run: setup
 ifdef MODEL
 	$(BIN)/agent0 model train $(MODEL) $(if $(DATA),--data $(DATA)) $(RUN_ARGS)
 else
-	$(BIN)/agent0 experiment ablation studies/climb.toml --name make-run --only ours,frozen,permuted-verdicts --seeds 0 \
-		--jobs 3 --set run.iterations=10 $(RUN_ARGS)
+	$(BIN)/agent0 experiment ablation studies/whole-plan.toml --name make-run --jobs 2 $(RUN_ARGS)
 endif
 
 setup: linux bubblewrap .venv/.ready-train

@@ -9,10 +9,11 @@ from agent0.errors import sentence
 from agent0.report.climb_summary import run_lines, study_lines
 from agent0.report.columns import shown_iteration
 from agent0.report.conclusions import conclusion
-from agent0.report.markdown.ablation import answers
+from agent0.report.markdown.ablation import short_answer
 from agent0.settings import EvaluationConfig, RunConfig
 from agent0.state.run_state import iteration_of
 from agent0.stats.claims import Claim, Scored, claims
+from agent0.stats.paired_tests import IMPROVED
 from agent0.tasks.curriculum.ladder_height import on_ladder
 
 Row = Mapping[str, Any]
@@ -199,11 +200,27 @@ def compare_answer(results: Row) -> list[str]:
 
 def study_answer(results: Row) -> list[str]:
     """Sum a study up: one on a ladder by what was learned beside its controls, another by a line for each variant but
-    the first; and what could not be finished."""
+    the first and one for each control, and what may not be claimed; and what could not be finished."""
     if "ladder" in results and (lines := study_lines(results, "below")):
         return list(lines)
     failures = [f"{line['cell']} failed: {line['why']}" for line in results["failed"]]
-    return [failure.replace("**", "") for failure in answers(results)] + failures
+    return [line.replace("**", "") for line in short_answer(results)] + _study_limits(results) + failures
+
+
+def _study_limits(results: Row) -> list[str]:
+    """What a study's first variant may not claim, in a line; none where nothing was measured."""
+    lead, first = results["measures"][:1], next(iter(results["about"]))
+    words = {
+        row["against"]: row["word"] for row in results["against"] if [row["measure"], row["arm"]] == [*lead, first]
+    }
+    if not words:
+        return []
+    limits = ["anything of other seeds"] if len(results["seeds"]) == 1 else ["anything of other models and tasks"]
+    if words.get("forced_tool", IMPROVED) != IMPROVED:
+        limits.insert(0, "a new skill beyond tool use")
+    if words.get("untrained", IMPROVED) != IMPROVED:
+        limits.insert(0, f"that {first} learned")
+    return [f"Not to be claimed: {', '.join(limits)}."]
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def execute(request: "StudyRequest", out: Path | None, page_to: Path | None, ful
     if as_json:
         console.data({**results, "answer": study_answer(results), "page": str(page)})
     else:
-        console.print_lines(() if "ladder" in results else study_answer(results))
+        console.print_lines(() if "ladder" in results else [*curve_lines(results), *study_answer(results)])
         if full:
             _show(results)
         console.text(f"\nPage: {page}\nRuns: {results['folder']}")
@@ -189,6 +189,15 @@ def _picture(standings: Standings) -> Iterator[tuple[Say, Callable[["AblationRun
             draw()
 
         yield say, add
+
+
+def curve_lines(results: Mapping[str, Any]) -> Sequence[str]:
+    """The means over seeds on validation by iteration, a line a variant."""
+    from agent0.cli.runs.live import marks
+    from agent0.report.charts.ladder_picture import curve_picture
+
+    lines = curve_picture(results["curves"], "validation", marks(stderr=False))
+    return ["", *lines, ""] if lines else []
 
 
 def end_lines(results: Mapping[str, object], standings: Standings, page: str) -> Sequence[str]:

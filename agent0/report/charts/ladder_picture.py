@@ -1,4 +1,4 @@
-"""Accuracy by level in characters, a row each: rows of later students reach further to the right."""
+"""Accuracy in characters: by level, where rows of later students reach further to the right, and by iteration."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,6 +36,17 @@ def picture(rows: Sequence[Row], what: str, taught: int = 0, marks: str = BLOCKS
     lines = [title[:WIDE], head, *(_line(row, levels, cell, marks) for row in shown)]
     edge = sum(level <= taught for level in levels) * cell
     return [*lines, f"{'':<{NAME}}{'taught'[:edge]:-<{edge}}|"] if edge else lines
+
+
+def curve_picture(curves: Mapping[str, Sequence[Mapping[str, float]]], what: str, marks: str = BLOCKS) -> list[str]:
+    """Draw how the mean of each variant went, a line each with a column for each iteration, the untrained student's
+    first; every line has at most ``WIDE`` columns. ``curves``: variant -> points with ``mean``. Empty without any."""
+    drawn = {name: [point["mean"] for point in points] for name, points in curves.items() if points}
+    lines = []
+    for name, means in drawn.items():
+        bar = "".join(_mark(mean, marks) for mean in (*means[:1], *means[1:][-(WIDE - 3 * NAME) :]))
+        lines.append(f"{name[: NAME + 6]:<{NAME + 7}}{means[0]:>5.1%} {bar} {means[-1]:.1%}")
+    return [f"accuracy by iteration, {what} ({KEY[marks]})", *lines] if lines else []
 
 
 def latest(rows: Sequence[Row]) -> list[Row]:

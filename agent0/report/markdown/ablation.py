@@ -32,7 +32,7 @@ def page(results: Row, pictures: Mapping[str, str], file: str) -> str:
         "ablation.md.jinja",
         found=results,
         title=PurePath(file).stem.replace("-", " ").capitalize(),
-        short=ladder.answer(results) if on_ladder else _answer(results),
+        short=ladder.answer(results) if on_ladder else short_answer(results),
         heights=ladder.table(results) if on_ladder else [],
         command=shlex.join([*results["command"], "--jobs", "2", "--write", target]),
         conclusions=sentences(results),
@@ -66,8 +66,8 @@ def _unpromoted(runs: Sequence[Row]) -> list[str]:
     return [f"No trained student was promoted, so the student is still the base: {', '.join(names)}."] if names else []
 
 
-def _answer(results: Row) -> list[str]:
-    """The answer, then by the leading measure what training is worth beside each control."""
+def short_answer(results: Row) -> list[str]:
+    """State the answer, then by the leading measure what training is worth beside each control."""
     lead = results["measures"][:1]
     return answers(results) + [
         text for control in CONTROLS for name in lead if (text := _worth(results, control, name))
