@@ -99,6 +99,13 @@ def test_a_persons_word_leaves_what_the_gate_found() -> None:
     assert "expert iteration" not in distilled
     none = model_card({**shown, "adapter": None}, run, scores, {})
     assert "There is no adapter" in none and "library_name" not in none and "Licence of the adapter" not in none
+    mine = {"teacher": {"provider": "transformers", "model": "/home/me/models/small"}}
+    of_rows = {**run, "config": {**mine, "questions": {"file": "/home/me/rows.jsonl", "share": 1.0}}}
+    beside = {**run, "config": {**mine, "questions": {"file": "/home/me/rows.jsonl", "share": 0.5}}}
+    for text in (model_card(shown, of_rows, scores, {}), model_card(shown, beside, scores, {})):
+        assert "rows of `rows.jsonl`" in text and "No human-made data" not in text and "/home/me" not in text
+    assert "made up" not in model_card(shown, of_rows, scores, {})
+    assert "made up, `small`" in model_card(shown, beside, scores, {}) and "No human-made data" in card
     gone = model_card({**shown, "pruned": True}, run, scores, {})
     assert "Its adapter was thrown away" in gone and "thrown away" not in card
 

@@ -1,6 +1,7 @@
 """A checkpoint's card: what it was made from, how it scored beside its controls, what may be said of it. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from agent0.evaluation.protocol import scores as scores_of
@@ -36,6 +37,7 @@ def model_card(
         whole=recipe.get("rank") == 0,
         base={role: _base(config.get(role, {})) for role in ("teacher", "student")},
         scripted=config.get("teacher", {}).get("provider") in ("scripted", "sampler"),
+        rows=_rows(config.get("questions") or {}),
         iterated=recipe.get("objective") == "sft",
         replayed=recipe.get("taught", 0.0) if recipe.get("steps") else 0.0,
         accepted=_accepted(recipe),
@@ -62,7 +64,16 @@ def _accepted(recipe: Row) -> str:
 
 
 def _base(actor: Row) -> str:
-    return f"`{actor['model']}`" if actor.get("model") else f"the default model of provider `{actor.get('provider')}`"
+    """Of a path the last part: where it lies on one machine is nobody else's business."""
+    model = str(actor.get("model") or "")
+    name = PurePath(model).name if model.startswith(("/", "~", ".")) else model
+    return f"`{name}`" if name else f"the default model of provider `{actor.get('provider')}`"
+
+
+def _rows(questions: Row) -> Row:
+    """The file whose rows were tasks, and whether all tasks were; its name is empty where there is none."""
+    file = questions.get("file") or ""
+    return {"file": PurePath(file).name, "all": bool(file) and questions.get("share", 1.0) == 1}
 
 
 def _scores(checkpoint: str, scores: Sequence[Row]) -> Iterator[Row]:
