@@ -29,7 +29,7 @@ def test_a_higher_mean_has_no_lower_mark() -> None:
 
 
 @pytest.mark.parametrize(
-    ("untrained", "forced", "seeds", "told"),
+    ("untrained", "forced", "seeds", "limits"),
     [
         (IMPROVED, IMPROVED, [0, 1, 2], "anything of other models and tasks"),
         (IMPROVED, FELL, [0, 1, 2], "a new skill beyond tool use, anything of other models and tasks"),
@@ -37,12 +37,12 @@ def test_a_higher_mean_has_no_lower_mark() -> None:
     ],
 )
 def test_what_may_not_be_claimed_follows_from_the_controls(
-    untrained: str, forced: str, seeds: list[int], told: str
+    untrained: str, forced: str, seeds: list[int], limits: str
 ) -> None:
     row = {"measure": "test", "arm": "ours", "mean": 0.1, "low": 0.0, "high": 0.2, "adjusted_p": 0.01}
     against = [
         {**row, "against": name, "word": word} for name, word in (("untrained", untrained), ("forced_tool", forced))
     ]
     results = {"about": {"ours": ""}, "measures": ["test"], "against": against, "seeds": seeds, "failed": []}
-    assert study_answer(results)[-1] == f"Not to be claimed: {told}."
+    assert study_answer(results)[-1] == f"Not to be claimed: {limits}."
     assert not any("Not to be claimed" in line for line in study_answer({**results, "measures": [], "against": []}))

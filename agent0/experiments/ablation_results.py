@@ -73,7 +73,7 @@ def _cost(events: Sequence[Recorded]) -> dict[str, float]:
                 cost["learned_tokens"] += _learned(trained) if trained.role == "student" else 0
                 cost["training_s"] += trained.wall_s
     # from the first event to the last of each run, with any time in which no process ran it
-    spans = [[recorded.time for recorded in own] for _, own in groupby(events, key=lambda recorded: recorded.run)]
+    spans = [[recorded.time for recorded in of_run] for _, of_run in groupby(events, key=lambda recorded: recorded.run)]
     return {**cost, "wall_s": sum((times[-1] - times[0]).total_seconds() for times in spans)}
 
 

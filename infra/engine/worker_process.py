@@ -128,7 +128,7 @@ class Worker:
 
 
 def _retrieve(exchange: asyncio.Task[Any]) -> None:
-    """Its error is nobody's any more where who waited was cancelled; asyncio would print it with its traceback."""
+    """Take note of the error of an ``exchange`` whose caller was cancelled: asyncio would print its traceback."""
     if not exchange.cancelled():
         exchange.exception()
 

@@ -64,7 +64,7 @@ def _accepted(recipe: Row) -> str:
 
 
 def _base(actor: Row) -> str:
-    """Of a path the last part: where it lies on one machine is nobody else's business."""
+    """The name of a role's base model; of a path its last part, since a card is published."""
     model = str(actor.get("model") or "")
     name = PurePath(model).name if model.startswith(("/", "~", ".")) else model
     return f"`{name}`" if name else f"the default model of provider `{actor.get('provider')}`"

@@ -72,28 +72,28 @@ async def fault_of_checker(task: Task, sandbox: Sandbox) -> Fault | None:
     """
     if names := _running(task.checker):
         return "weak_check", f"its checker may run what an answer says: {', '.join(names)}"
-    own, _ = await output_of(task.program, sandbox)
-    outcome = await _checked(task, own, sandbox) if own is not None else None
-    if own is None or outcome is None or outcome.unsaid:
+    reference, _ = await output_of(task.program, sandbox)
+    outcome = await _checked(task, reference, sandbox) if reference is not None else None
+    if reference is None or outcome is None or outcome.unsaid:
         return None
     if not outcome.passed:
         return "broken_program", f"its checker does not accept its own answer: {outcome.reason}"[:300]
-    if fault := await _fault_on_others(task, own, sandbox):
+    if fault := await _fault_on_other_answers(task, reference, sandbox):
         return fault
     stated = answer_in(task.question)
     states = stated is not None and (await _checked(task, stated, sandbox)).passed
     return ("trivial", STATED) if states else None
 
 
-async def _fault_on_others(task: Task, own: str, sandbox: Sandbox) -> Fault | None:
-    """What is wrong with what a checker says of other answers than its ``own``: one at a time, since it may not end."""
-    for answer in _never_right(own):
+async def _fault_on_other_answers(task: Task, reference: str, sandbox: Sandbox) -> Fault | None:
+    """What is wrong with what a checker says of other answers than the ``reference``: one at a time, since it may not end."""
+    for answer in _wrong_answers(reference):
         outcome = await _checked(task, answer, sandbox)
         if outcome.passed:
             return _lax(answer)
         if outcome.passed is None:
             return _undecided(outcome)
-    near = _near(own)
+    near = _near(reference)
     for answer in near:
         outcome = await _checked(task, answer, sandbox)
         if not outcome.passed:
@@ -123,17 +123,20 @@ def _running(source: str) -> list[str]:
     return sorted((names | modules) & RUNNING | packages)
 
 
-def _never_right(own: str) -> list[str]:
-    """Answers that are right to no question, and the opposite of ``own``."""
-    return [*JUNK, *(no if own.lower() == yes else yes for yes, no in OPPOSITES if own.lower() in (yes, no))]
+def _wrong_answers(reference: str) -> list[str]:
+    """Answers that are right to no question, and the opposite of ``reference``."""
+    return [
+        *JUNK,
+        *(no if reference.lower() == yes else yes for yes, no in OPPOSITES if reference.lower() in (yes, no)),
+    ]
 
 
-def _near(own: str) -> list[str]:
-    """Answers that resemble ``own``: with another last digit or letter."""
+def _near(reference: str) -> list[str]:
+    """Answers that resemble ``reference``: with another last digit or letter."""
     kinds = (digits, ascii_lowercase, ascii_uppercase)
-    places = [(place, kind) for place, letter in enumerate(own) for kind in kinds if letter in kind]
+    places = [(place, kind) for place, letter in enumerate(reference) for kind in kinds if letter in kind]
     if not places:
         return []
     place, kind = places[-1]
-    others = (kind[(kind.index(own[place]) + step) % len(kind)] for step in (1, 2, 3, 5, 7))
-    return [f"{own[:place]}{other}{own[place + 1 :]}" for other in others]
+    others = (kind[(kind.index(reference[place]) + step) % len(kind)] for step in (1, 2, 3, 5, 7))
+    return [f"{reference[:place]}{other}{reference[place + 1 :]}" for other in others]
