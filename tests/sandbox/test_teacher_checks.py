@@ -169,7 +169,10 @@ HOSTILE: dict[str, tuple[dict[str, str], str, str]] = {
     "any value": ({**CODE, "tests": "assert twice(3) or True"}, "weak_check", "returns None"),
     "a type": ({**CODE, "tests": "assert isinstance(twice(2), int)"}, "weak_check", "returns True"),
     "its argument": ({**CODE, "tests": "assert twice(0) == 0\nassert twice('') == ''"}, "weak_check", "its argument"),
-    "solution in the question": ({**CODE, "question": f"Write twice.\n{fenced(CODE['program'], 'python')}"}, "trivial", "holds a program"),
+    "solution in the question": (
+        {**CODE, "question": f"Write twice.\n{fenced(CODE['program'], 'python')}"},
+        "trivial", "holds a program",
+    ),
     "all": ({**LOGIC, "checker": "def check(answer): return True"}, "weak_check", "accepts ''"),
     "any text": ({**LOGIC, "checker": "def check(answer): return len(answer) > 0"}, "weak_check", "accepts '?'"),
     "any number": ({**LOGIC, "checker": "def check(answer): return answer.isdigit()"}, "weak_check", "accepts '36'"),

@@ -86,7 +86,7 @@ async def fault_of_checker(task: Task, sandbox: Sandbox) -> Fault | None:
 
 
 async def _fault_on_other_answers(task: Task, reference: str, sandbox: Sandbox) -> Fault | None:
-    """What is wrong with what a checker says of other answers than the ``reference``: one at a time, since it may not end."""
+    """What is wrong with a checker's verdicts on answers beside ``reference``: one at a time, since it may not end."""
     for answer in _wrong_answers(reference):
         outcome = await _checked(task, answer, sandbox)
         if outcome.passed:
