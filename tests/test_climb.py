@@ -241,6 +241,17 @@ def test_the_rate_rises_over_its_first_steps_and_falls_to_its_end() -> None:
     [
         ({"training.student.objective": "grpo"}, "steps has no effect"),
         ({"training.teacher.fresh_per_task": "1"}, "fresh_per_task has no effect"),
+        (
+            {
+                "training.student.objective": "grpo",
+                "training.student.steps": "0",
+                "training.student.settle": "0",
+                "training.student.taught": "0",
+                "training.student.fresh": "0.5",
+                "training.student.fresh_per_task": "1",
+            },
+            "compares attempts at a task",
+        ),
         ({"training.student.steps": "0"}, "settle has no effect"),
         ({"training.student.steps": "0", "training.student.settle": "0"}, "taught has no effect"),
         ({"training.student.fresh": "0.9"}, "more than a minibatch"),

@@ -1,5 +1,6 @@
 """Every objective: what it makes of a group, and its gradient against an independent reference in double precision."""
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -278,6 +279,26 @@ def test_expert_iteration_takes_so_many_successes_of_each_task(groups: list[list
     expected = [one for task in tasks for one in [one for one in task if one.success][: most or 99]]
     assert [one.scored for one in found] == expected
     assert len(found) + skipped["further"] + skipped["not_verified"] == sum(map(len, groups))
+
+
+@pytest.mark.parametrize("name", ["grpo", "adpo", "rloo", "reinforce"])
+@given(st.lists(REWARDS, min_size=1, max_size=3), st.integers(2, 6))
+def test_policy_gradients_take_so_many_attempts_of_each_task_the_furthest_apart(
+    name: str, groups: list[list[float]], most: int
+) -> None:
+    tasks = [[scored(10 * g + n, reward) for n, reward in enumerate(group)] for g, group in enumerate(groups)]
+    weighted, skipped = weighed(name, *tasks, fresh_per_task=most)
+    learned = {entry.scored.event_id for entry in weighted}
+    for task in tasks:
+        rewards = [entry.reward or 0.0 for entry in task if entry.event_id in learned]
+        values = [entry.reward or 0.0 for entry in task]
+        if np.std(values) < 1e-4:
+            assert not rewards
+            continue
+        size = min(most, len(task))
+        widest = max(np.var(subset) for subset in itertools.combinations(values, size))
+        assert len(rewards) == size and np.var(rewards) == pytest.approx(widest)
+    assert len(learned) + skipped["further"] + skipped["no_contrast"] == sum(map(len, groups))
 
 
 @given(st.lists(st.booleans(), max_size=9))

@@ -75,7 +75,11 @@ class RecipeConfig(Frozen):
         0.5, ge=0, le=1, description="with `steps`: share of a minibatch that are successes of the window"
     )
     fresh_per_task: int = Field(
-        0, ge=0, le=1000, description="sft: successes of one task in the window that are learned from, at most; 0: all"
+        0,
+        ge=0,
+        le=1000,
+        description="sft: successes of one task in the window that are learned from, at most; a student's policy "
+        "gradients: its attempts, those whose rewards are furthest apart; 0: all",
     )
     taught: float = Field(
         0.0, ge=0, le=1, description="with `steps`: share that are examples of what the base was taught, kept beside it"

@@ -76,9 +76,13 @@ def _check_likelihood(role: str, recipe: RecipeConfig) -> None:
     if "steps" in set_here and not objectives()[recipe.objective].likelihood:
         why = "Only objectives of likelihood (sft, awr) read it."
         raise ConfigError(f"run.training.{role}.steps has no effect.", why, "Choose one of these, or leave it out.")
-    if "fresh_per_task" in set_here and recipe.objective != "sft":
-        why = "Only sft reads it."
-        raise ConfigError(f"run.training.{role}.fresh_per_task has no effect.", why, "Choose sft, or leave it out.")
+    gradient = role == "student" and objectives()[recipe.objective].ratio
+    if "fresh_per_task" in set_here and recipe.objective != "sft" and not gradient:
+        why = "Only sft and a student's policy gradients read it."
+        raise ConfigError(f"run.training.{role}.fresh_per_task has no effect.", why, "Choose one, or leave it out.")
+    if gradient and recipe.fresh_per_task == 1:
+        why = "A policy gradient compares attempts at a task with one another."
+        raise ConfigError("run.training.student.fresh_per_task does not fit.", why, "Set 2 or more, or 0 for all.")
     if (shares := set_here & {"fresh", "taught", "settle"}) and not recipe.steps:
         why = "Only minibatches of fixed shares have such a part: run.training.student.steps is 0."
         raise ConfigError(f"run.training.{role}.{min(shares)} has no effect.", why, "Set steps, or leave it out.")

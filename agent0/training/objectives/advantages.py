@@ -16,16 +16,28 @@ def rewards_of(members: Sequence[ScoredTrajectory]) -> list[float]:
 
 
 def with_contrast(
-    groups: Sequence[Sequence[ScoredTrajectory]], skipped: Counter[str]
+    groups: Sequence[Sequence[ScoredTrajectory]], skipped: Counter[str], most: int = 0
 ) -> list[Sequence[ScoredTrajectory]]:
-    """Keep the groups whose rewards differ; trajectories of the others are counted as ``no_contrast``."""
+    """Keep the groups whose rewards differ, and ``most`` of each (0: all): those furthest apart. Trajectories of the
+    other groups are counted as ``no_contrast``, those beyond ``most`` as ``further``."""
     kept = []
     for members in groups:
         if statistics.pstdev(rewards_of(members)) < EPSILON:
             skipped["no_contrast"] += len(members)
-        else:
-            kept.append(members)
+            continue
+        kept.append(furthest_apart(members, most) if 0 < most < len(members) else members)
+        if further := len(members) - len(kept[-1]):
+            skipped["further"] += further
     return kept
+
+
+def furthest_apart(members: Sequence[ScoredTrajectory], count: int) -> list[ScoredTrajectory]:
+    """The ``count`` members whose rewards have the greatest variance: some of the best and some of the worst (PODS,
+    arXiv 2504.13818, 3.2); of equal rewards the first. They keep their order."""
+    ranked = sorted(range(len(members)), key=lambda index: members[index].reward or 0.0)
+    subsets = (ranked[: count - best] + ranked[len(ranked) - best :] for best in range(count + 1))
+    chosen = max(subsets, key=lambda subset: statistics.pvariance(rewards_of([members[index] for index in subset])))
+    return [members[index] for index in sorted(chosen)]
 
 
 def group_advantages(members: Sequence[ScoredTrajectory], *, divided: bool) -> list[float]:

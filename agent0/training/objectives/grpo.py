@@ -26,7 +26,7 @@ def weigh(
 ) -> list[WeightedSample]:
     """Weigh each trajectory by its advantage inside its group; the upper clip is the recipe's for all."""
     chosen = []
-    for members in with_contrast(groups, skipped):
+    for members in with_contrast(groups, skipped, recipe.fresh_per_task):
         worth = group_advantages(members, divided=recipe.advantage == "group")
         for scored, advantage in zip(members, worth, strict=True):
             chosen.append(WeightedSample(scored, Sample(trajectory_of(scored), advantage, recipe.clip_high)))

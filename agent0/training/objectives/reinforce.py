@@ -24,7 +24,7 @@ def weigh(
     """Weigh each trajectory by (reward - group mean - batch mean of these) / (batch deviation of these + 1e-4)."""
     trajectories: list[ScoredTrajectory] = []
     above: list[float] = []
-    for members in with_contrast(groups, skipped):
+    for members in with_contrast(groups, skipped, recipe.fresh_per_task):
         trajectories += members
         above += group_advantages(members, divided=False)
     if not trajectories:

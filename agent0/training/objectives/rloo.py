@@ -24,7 +24,7 @@ def weigh(
 ) -> list[WeightedSample]:
     """Weigh each trajectory by reward - mean of the others = n / (n - 1) (reward - group mean)."""
     chosen = []
-    for members in with_contrast(groups, skipped):
+    for members in with_contrast(groups, skipped, recipe.fresh_per_task):
         share = len(members) / (len(members) - 1)
         for scored, above in zip(members, group_advantages(members, divided=False), strict=True):
             chosen.append(WeightedSample(scored, Sample(trajectory_of(scored), share * above, recipe.clip_high)))
