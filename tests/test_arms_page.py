@@ -92,6 +92,23 @@ def test_a_clear_win_is_a_yes_and_a_clear_loss_a_no() -> None:
     assert "would have been found" not in "".join(sentences(found))
 
 
+def test_a_benchmark_that_runs_are_scored_on_is_a_measure_after_the_splits() -> None:
+    def with_benchmark(outcome: RunOutcome, before: int, after: int) -> RunOutcome:
+        scores = [score for score in outcome.scores if score.split == "test"]
+        solved = [(score, before if score.iteration < 0 else after) for score in scores]
+        fields = {"split": "benchmark", "benchmark": "gsm8k"}
+        extra = [score.model_copy(update={**fields, "outcomes": marks(right)}) for score, right in solved]
+        return replace(outcome, scores=(*outcome.scores, *extra))
+
+    right = {"a": (20, 20, 21), "b": (20, 20, 21)}
+    outcomes = [with_benchmark(entry, 10, 12 if entry.arm == "a" else 50) for entry in outcomes_of(right)]
+    results = found_of(outcomes, list(right))
+    assert results["measures"] == ["test", "validation", "gsm8k"]
+    assert answer(results).startswith("**Does b beat a? Not significant.**")
+    assert "gsm8k accuracy +63.3" in answer(results)
+    assert "gsm8k accuracy" in page(results, {}, "docs/try.md") and "Gsm8k accuracy" in ablation_page(results)
+
+
 def test_where_nothing_is_shown_it_says_what_would_have_been() -> None:
     found = told({"a": (30, 32, 31), "b": (31, 31, 31)})
     least = found["against"][0]["detectable"]

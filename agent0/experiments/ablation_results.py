@@ -31,8 +31,8 @@ TESTED = (
 """For pages."""
 
 
-MEASURES: Mapping[str, str] = {"test": "test accuracy", "validation": "validation accuracy"}
-"""Split whose items are scored -> what the measure is called; the first one leads."""
+SPLITS = ("test", "validation")
+"""Measures that every run has, the leading one first; a benchmark that its runs are scored on is one, too."""
 
 CONTROLS = {"untrained": "the same model before training", "forced_tool": "untrained, its tool forced"}
 """Name -> what it is: scores of the same run that need no training."""
@@ -100,13 +100,24 @@ def _right(scored: CheckpointEvaluated) -> Items:
     return {item: float(mark == "1") for item, mark in enumerate(scored.outcomes)}
 
 
-def _scores(outcome: RunOutcome, split: str, *, forced: bool = False) -> list[CheckpointEvaluated]:
-    return [score for score in outcome.scores if score.split == split and score.forced_tool == forced]
+def _scores(outcome: RunOutcome, measure: str, *, forced: bool = False) -> list[CheckpointEvaluated]:
+    return [score for score in outcome.scores if _measure(score) == measure and score.forced_tool == forced]
+
+
+def _measure(score: CheckpointEvaluated) -> str:
+    return score.benchmark or score.split
 
 
 def measured(outcomes: Sequence[RunOutcome]) -> list[str]:
-    """The splits of ``MEASURES`` on which some run was scored, the leading one first."""
-    return [split for split in MEASURES if any(_scores(outcome, split) for outcome in outcomes)]
+    """The measures on which some run was scored: ``SPLITS``, then benchmarks by name."""
+    measures = {_measure(score) for outcome in outcomes for score in outcome.scores}
+    benchmarks = {score.benchmark for outcome in outcomes for score in outcome.scores if score.benchmark}
+    return [*(split for split in SPLITS if split in measures), *sorted(benchmarks)]
+
+
+def measure_title(measure: str) -> str:
+    """What a measure is called: ``test accuracy``, ``gsm8k accuracy``."""
+    return f"{measure} accuracy"
 
 
 def variant_rows(outcomes: Sequence[RunOutcome]) -> list[dict[str, Any]]:

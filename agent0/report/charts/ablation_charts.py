@@ -5,7 +5,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from agent0.experiments.ablation_results import MEASURES
+from agent0.experiments.ablation_results import measure_title
 from agent0.report.charts.plots import Score, as_file, intervals, lines
 from agent0.report.columns import shown_iteration
 from agent0.report.markdown.ablation import ARMS, CURVE
@@ -45,7 +45,7 @@ def means(results: Row, measure: str) -> Markup:
         if row["measure"] != measure:
             continue
         groups.setdefault(row["arm"], []).append(Score(_student(row), row["mean"], row["low"], row["high"]))
-    return intervals(groups, f"{MEASURES[measure]}: means over seeds with 95 % intervals")
+    return intervals(groups, f"{measure_title(measure)}: means over seeds with 95 % intervals")
 
 
 def _student(row: Row) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from markupsafe import Markup
 
 from agent0.evaluation.benchmark_scores import NAMES
-from agent0.experiments.ablation_results import CONTROLS, MEASURES
+from agent0.experiments.ablation_results import CONTROLS, measure_title
 from agent0.report.answers import compare_answer, study_answer
 from agent0.report.charts.ablation_charts import curve, means
 from agent0.report.charts.plots import Score, intervals, lines, reliability, spreads
@@ -96,7 +96,7 @@ def ablation_page(results: Mapping[str, Any]) -> str:
         "grid.html.jinja",
         found=results,
         answer=study_answer(results),
-        titles=MEASURES,
+        title=measure_title,
         controls=CONTROLS,
         curve=curve(results),
         said=sentences(results),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from agent0.experiments.ablation_results import CONTROLS, MEASURES, TESTED
+from agent0.experiments.ablation_results import CONTROLS, TESTED, measure_title
 from agent0.report.conclusions import conclusion
 from agent0.report.markdown import ladder
 from agent0.report.markdown.rendering import render
@@ -85,7 +85,7 @@ def _beats(results: Row, first: str, other: str) -> str:
     }
     if lead not in rows:
         return f"**{question} Unknown:** no seed has finished runs of both."
-    led = "; ".join(f"{MEASURES[name]} {_difference(row)}" for name, row in rows.items())
+    led = "; ".join(f"{measure_title(name)} {_difference(row)}" for name, row in rows.items())
     answer = ANSWERS.get(rows[lead]["word"], "Not significant")
     return f"**{question} {answer}.** {first} less {other}, in points: {led}.{_missed(rows[lead])}"
 
@@ -104,7 +104,7 @@ def _missed(row: Row) -> str:
 def _worth(results: Row, control: str, name: str) -> str:
     rows = [row for row in results["against"] if row["measure"] == name and row["against"] == control]
     led = "; ".join(f"{row['arm']} {_difference(row)}" for row in rows)
-    what = f"The student at the end less {CONTROLS[control]}, {MEASURES[name]}"
+    what = f"The student at the end less {CONTROLS[control]}, {measure_title(name)}"
     return f"**{what}, in points:** {led}." if rows else ""
 
 
@@ -123,7 +123,7 @@ def _measure(results: Row, name: str) -> Row:
     rows = [row for row in results["against"] if row["measure"] == name]
     controls = [row for row in rows if row["against"] in CONTROLS]
     return {
-        "title": MEASURES[name],
+        "title": measure_title(name),
         "leads": name == results["measures"][0],
         "means": [_mean(row) for row in results["arms"] if row["measure"] == name],
         "others": [claim(row) for row in rows if row["against"] not in CONTROLS],
