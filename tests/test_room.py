@@ -8,16 +8,24 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent0.assembly.validate import requirements
 from agent0.assembly.validate.requirements import REQUIREMENTS
 from agent0.assembly.validate.room import Check, LocalModel, disk_need, generating, local_models, memory_needs, training
 from agent0.config.loading import load
+from agent0.infra.engine.formats import packed_need
 from agent0.infra.engine.memory_need import Shape, need_to_generate, shape_of
 from agent0.settings import Settings, StudentConfig
 from benchmarks.memory import QWEN, qwen
 
 GIB = 1 << 30
+HALF_A_BILLION = Shape(
+    weights=494_032_768, linear=357_826_560, ways=24 * 24_960, layers=24, hidden=896, intermediate=4864, cached=128,
+    vocabulary=151_936, plain=False, packable=True, context=32_768,
+)  # fmt: skip
+"""Qwen2.5-0.5B."""
 
 
 def weights(folder: Path, name: str) -> Path:
@@ -102,6 +110,18 @@ def test_a_server_of_ours_needs_its_slots_and_not_all_that_wait(tmp_path: Path) 
     folder = actor.model_copy(update={"model": str(tmp_path / "small-float16")})
     of_folder = LocalModel("student", folder, tmp_path / "small-float16", True, None).to_generate(1)
     assert (of_folder.weights, of_folder.activations) == (4 * shape.weights, 2 * few.activations)
+
+
+@given(st.integers(1, 4000), st.integers(1, 20_000), st.integers(1, 20_000))
+def test_long_turns_are_written_a_few_at_a_time_where_matrices_are_packed(rows: int, prompt: int, tokens: int) -> None:
+    """Keys and values have a bound of their own; a turn that alone is beyond it is written alone."""
+    shape = HALF_A_BILLION
+    need = packed_need.need_to_generate(shape, rows=rows, prompt=prompt, tokens=tokens, precision="bf16")
+    alone = packed_need.need_to_generate(shape, rows=1, prompt=prompt, tokens=tokens, precision="bf16")
+    assert need.total <= max(alone.total, 6 * GIB)
+    numbers = 2 * shape.cached * shape.layers
+    at_once = packed_need.turns_at_once(numbers, prompt + tokens)
+    assert at_once == 1 or 4 * numbers * at_once * (prompt + tokens) <= packed_need.KEYS
 
 
 async def test_what_is_not_done_here_needs_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

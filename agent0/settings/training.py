@@ -139,7 +139,9 @@ class RecipeConfig(Frozen):
         0, ge=0, le=1_000_000, description="trajectories a forward pass, gradients summed; 0: as many as fit by rule"
     )
     gradient_checkpointing: Literal["auto", "on", "off"] = Field(
-        "auto", description="compute activations twice rather than keep them; auto: on a GPU"
+        "auto",
+        description="compute activations twice rather than keep them; auto: on a GPU, and of long trajectories where a "
+        "language model is trained on a CPU",
     )
     processes: int = Field(1, ge=1, le=1024, description="training processes, one a GPU, by accelerate launch")
     on_nan: Literal["skip", "fail"] = Field(

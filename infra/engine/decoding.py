@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from agent0.infra.engine.formats.packed_need import turns_at_once
 from agent0.infra.engine.formats.prefixes import BLOCK, KeptBlock, Prefixes, joined
 from agent0.infra.engine.memory_need import READ, ROOM
 from agent0.infra.engine.qwen2_functional import Shape, Weights, gone_on, heads_of, hidden, normed, packed, turns
@@ -103,14 +104,18 @@ class Cache:
         self._hidden = torch.zeros(beyond.shape, device=beyond.device).masked_fill_(beyond, -torch.inf)
 
 
-def write(
-    weights: Weights, rows: Sequence[Row], stops: Collection[int], slots: int = 0, prefixes: Prefixes | None = None
-) -> None:
-    """Decode ``rows`` to their ends: one of ``stops``, or as many tokens as they have room for; at most ``slots`` at
-    once, where that is not 0. With ``prefixes`` nothing is read twice that was read or written before, which rounds
-    otherwise."""
+def write(weights: Weights, rows: Sequence[Row], stops: Collection[int], prefixes: Prefixes | None = None) -> None:
+    """Decode ``rows`` to their ends: one of ``stops``, or as many tokens as they have room for. With ``prefixes``
+    nothing is read twice that was read or written before, which rounds otherwise, and no more are written at once than
+    ``turns_at_once`` says."""
     for part in alike(sorted(rows, key=lambda row: len(row.written.prompt))):
-        _write(weights, list(part), stops, slots or len(part), prefixes)
+        slots = len(part) if prefixes is None else _slots(weights.shape, part)
+        _write(weights, list(part), stops, slots, prefixes)
+
+
+def _slots(shape: Shape, rows: Sequence[Row]) -> int:
+    longest = max(len(row.written.prompt) + row.left for row in rows)
+    return turns_at_once(2 * shape.groups * shape.width * shape.layers, longest)
 
 
 def alike(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:

@@ -12,6 +12,7 @@ from torch.nn.functional import pad
 from torch.utils.checkpoint import checkpoint
 
 from agent0.errors import OperationError
+from agent0.infra.engine.formats.packed_need import recomputed
 from agent0.infra.engine.memory_need import at_once
 from agent0.infra.engine.qwen2_functional import Weights, chances, parts_of, shape_of, weights_of
 from agent0.infra.training.batches import Padded
@@ -31,7 +32,7 @@ def forward_of(model: Any, casting: Callable[[], AbstractContextManager[Any]], a
     ``casting``. ``among``: the tokens among which entropies are asked for, of a small model."""
     base = model.get_base_model()
     if isinstance(model, PackedLora):
-        return partial(_function, model.under, base.recomputes, among)
+        return partial(_packed, model, among)
     shape, parts = shape_of(base), parts_of(base) if isinstance(model, Whole) else parts_of(model, ADAPTER)
     if shape and parts:
         twice = any(getattr(module, "gradient_checkpointing", False) for module in model.modules())
@@ -39,6 +40,11 @@ def forward_of(model: Any, casting: Callable[[], AbstractContextManager[Any]], a
     parted = body_and_head(base)
     compute = partial(masked_logprobs, *parted, casting) if parted else partial(transformers_logprobs, model, casting)
     return lambda batch, heat: (compute(batch, heat), None)
+
+
+def _packed(model: PackedLora, among: Tensor | None, batch: Padded, heat: float) -> tuple[Tensor, Tensor | None]:
+    twice = recomputed(model.get_base_model().gradient_checkpointing, int(batch.attention.sum()))
+    return _function(model.under, twice, among, batch, heat)
 
 
 def _function(

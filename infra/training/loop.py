@@ -125,7 +125,7 @@ class Training:
         enabled = setting == "on" or (setting == "auto" and self._team.device != "cpu")
         name = "activation" if hasattr(base, "activation_checkpointing_enable") else "gradient"  # as transformers says
         if isinstance(base, PackedBase):
-            base.recomputes = enabled
+            base.gradient_checkpointing = setting
         elif enabled:
             getattr(base, f"{name}_checkpointing_enable")({"use_reentrant": False})
         elif self._recomputing:

@@ -40,8 +40,8 @@ class PackedBase:
         self.config = SimpleNamespace(
             vocab_size=len(self.outlines["model.embed_tokens.weight"]), max_position_embeddings=largest_context(folder)
         )
-        self.recomputes = False
-        """Whether what a gradient needs of a layer is computed again rather than kept."""
+        self.gradient_checkpointing = "auto"
+        """As ``recomputed`` reads it."""
 
 
 class PackedLora:

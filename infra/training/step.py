@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from agent0.infra.engine.formats.packed_need import TOKENS
+from agent0.infra.engine.formats.packed_need import TOKENS, recomputed
 from agent0.infra.training.batches import Padded, filled, padded, parts_of, paths_of
 from agent0.infra.training.forward import forward_of
 from agent0.infra.training.launch.distributed import Team
@@ -157,7 +157,8 @@ class Step:
         if not length or not isinstance(self._model, PackedLora) or self._recipe.stretch > 1:
             yield
             return
-        ids, twice = batch[0].trajectory.token_ids[:length], self._model.get_base_model().recomputes
+        ids = batch[0].trajectory.token_ids[:length]
+        twice = recomputed(self._model.get_base_model().gradient_checkpointing, length)
         self._prefix = SharedPrefix(self._model.under(), ids, twice=twice)
         try:
             yield

@@ -16,6 +16,7 @@ from agent0.errors import ConfigError, OperationError
 from agent0.events.values import Turn
 from agent0.infra.engine import decoding, sampling
 from agent0.infra.engine.adapter import Adapter, lora_settings, pack
+from agent0.infra.engine.formats import packed_need
 from agent0.infra.engine.formats.packed_engine import PackedEngine
 from agent0.infra.engine.formats.prefixes import BLOCK, Prefixes, joined
 from agent0.infra.engine.inference import Engine
@@ -100,9 +101,11 @@ def test_who_waits_for_a_place_gets_what_it_would_have_got_alone(monkeypatch: py
     engine = PackedEngine(str(BASE), precision="fp32")
     batch = [request for n in range(4) for request in requests(temperature=1.0, seed=n)]
     together = engine.generate(batch)
-    for places in (1, 3, 7):
-        monkeypatch.setattr(engine, "slots", places)
-        same(engine.generate(batch), together)
+    for most in ({"SLOTS": 1}, {"SLOTS": 3}, {"SLOTS": 7}, {"KEYS": 1}, {"KEYS": 1 << 19}):
+        with monkeypatch.context() as bounds:
+            for name, value in most.items():
+                bounds.setattr(packed_need, name, value)
+            same(engine.generate(batch), together)
 
 
 def test_a_cache_is_joined_behind_another() -> None:
@@ -164,7 +167,7 @@ def test_later_turns_go_on_from_what_was_read_and_written(budget: int, monkeypat
 
 
 def _forgetting(engine: PackedEngine, rows: Sequence[Row], name: str) -> None:
-    decoding.write(engine._under(name), rows, engine._chat.stops, engine.slots)
+    decoding.write(engine._under(name), rows, engine._chat.stops)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["", "a"]), st.lists(st.integers(0, 1), max_size=5)), max_size=12))

@@ -23,7 +23,7 @@ from agent0.infra.engine.formats import packed_need
 from agent0.infra.engine.formats.best_format import WORTH
 from agent0.infra.engine.formats.chosen_logprobs import ChosenLogprobs
 from agent0.infra.engine.formats.packed_engine import PackedEngine
-from agent0.infra.engine.formats.packed_need import LEARNED, need_to_generate, need_to_train
+from agent0.infra.engine.formats.packed_need import LEARNED, need_to_generate, need_to_train, recomputed
 from agent0.infra.engine.formats.prefixes import Prefixes
 from agent0.infra.engine.formats.products import FORMATS, Single
 from agent0.infra.engine.inference import load
@@ -313,7 +313,7 @@ DEEP = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 12}
 
 
 @pytest.mark.parametrize("precision", ["bf16", "int8"])
-@pytest.mark.parametrize("checkpointing", ["off", "on"])
+@pytest.mark.parametrize("checkpointing", ["off", "on", "auto"])
 def test_the_memory_of_a_training_is_told_within_a_tenth(
     precision: str,
     checkpointing: str,
@@ -331,9 +331,9 @@ def test_the_memory_of_a_training_is_told_within_a_tenth(
         training.train(TrainJob(samples, (), None, 0, settings), b"")
     need = need_to_train(
         shape_of(tmp_path), rank=RANK, rows=4, tokens=200, learned=99, precision=precision,
-        checkpointing=checkpointing == "on",
+        checkpointing=recomputed(checkpointing, 800),
     )  # fmt: skip
-    assert base.recomputes == (checkpointing == "on")
+    assert base.gradient_checkpointing == checkpointing and recomputed("auto", 800) and not recomputed("auto", 768)
     assert sum(vars(need).values()) - need.weights == pytest.approx(most_alive(allocations), rel=0.1)
 
 

@@ -115,7 +115,7 @@ def generating(shape: Shape, actor: ActorConfig, rows: int) -> MemoryNeed:
     prompt = max(1, longest(actor, shape.context)[0] - actor.max_tokens)
     if is_packed(shape, actor.device, quantized, actor.precision):
         return packed_need.need_to_generate(
-            shape, rows=min(rows, packed_need.SLOTS), prompt=prompt, tokens=actor.max_tokens, precision=_packing(actor)
+            shape, rows=rows, prompt=prompt, tokens=actor.max_tokens, precision=_packing(actor)
         )
     return need_to_generate(
         shape, rows=rows, prompt=prompt, tokens=actor.max_tokens, precision=precision, quantized=quantized,
@@ -140,15 +140,28 @@ def training(shape: Shape, actor: ActorConfig, recipe: RecipeConfig) -> MemoryNe
     tokens, written = longest(actor, shape.context)
     setting = recipe.gradient_checkpointing
     if recipe.rank and is_packed(shape, actor.device, quantized, actor.precision):
-        return packed_need.need_to_train(
-            shape, rank=recipe.rank, rows=recipe.micro_batch or max(1, packed_need.TOKENS // tokens), tokens=tokens,
-            learned=written, precision=_packing(actor), checkpointing=setting == "on",
-        )  # fmt: skip
+        return max(
+            (
+                _packed_training(shape, actor, recipe, min(tokens, most), written)
+                for most in (tokens, packed_need.TOKENS)
+            ),
+            key=lambda estimate: estimate.total,
+        )
     return need(
         shape, rank=recipe.rank, rows=min(recipe.micro_batch or 1, recipe.minibatch), tokens=tokens, learned=written,
         precision=precision, quantized=quantized,
         checkpointing=setting == "on" or (setting == "auto" and actor.device != "cpu"),
         function=as_function(shape, precision, quantized),
+    )  # fmt: skip
+
+
+def _packed_training(shape: Shape, actor: ActorConfig, recipe: RecipeConfig, tokens: int, written: int) -> MemoryNeed:
+    """Of trajectories of ``tokens`` tokens: long ones, that are computed twice, may need less than shorter ones."""
+    rows = recipe.micro_batch or max(1, packed_need.TOKENS // tokens)
+    checkpointing = packed_need.recomputed(recipe.gradient_checkpointing, rows * tokens)
+    return packed_need.need_to_train(
+        shape, rank=recipe.rank, rows=rows, tokens=tokens, learned=min(written, tokens), precision=_packing(actor),
+        checkpointing=checkpointing,
     )  # fmt: skip
 
 

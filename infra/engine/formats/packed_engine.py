@@ -17,7 +17,6 @@ from agent0.infra.engine.chat_template import Chat, tokenizer_of
 from agent0.infra.engine.decoding import write
 from agent0.infra.engine.formats.best_format import best_format
 from agent0.infra.engine.formats.folder_weights import FolderWeights, embedding_of, largest_context, shape_in
-from agent0.infra.engine.formats.packed_need import SLOTS
 from agent0.infra.engine.formats.prefixes import Prefixes
 from agent0.infra.engine.formats.products import FORMATS
 from agent0.infra.engine.inference import ADAPTERS_KEPT, Engine
@@ -31,8 +30,6 @@ PREFIX = "base_model.model."
 class PackedEngine(Engine):
     """A model, its tokenizer and the adapters used last. ``precision`` is one of ``FORMATS``; ``auto``: the best
     here."""
-
-    slots = SLOTS
 
     def __init__(
         self, path: str, threads: int = 1, precision: str = "auto", template: Mapping[str, Any] | None = None
@@ -87,7 +84,7 @@ class PackedEngine(Engine):
 
     def _decode(self, rows: Sequence[Row], adapter: str) -> None:
         self._prefixes.adapter = adapter
-        write(self._under(adapter), rows, self._chat.stops, self.slots, self._prefixes)
+        write(self._under(adapter), rows, self._chat.stops, self._prefixes)
 
 
 def pairs_of(adapter: Adapter, parameters: Mapping[str, Tensor]) -> Pairs:

@@ -5,6 +5,8 @@ from agent0.infra.engine.memory_need import BYTES, MemoryNeed, Shape, decoded
 
 SLOTS = 128
 """Turns that are written at once; others wait for a place."""
+KEYS = 1 << 31
+"""Bytes of keys and values of the turns that are written at once: where turns are long, fewer are."""
 BLOCKS = 1 << 29
 """Bytes of keys and values that are kept of earlier texts."""
 TOKENS = 768
@@ -15,13 +17,27 @@ STORED = 2.0
 """Bytes of a number of the table of embeddings, which is kept as it is stored."""
 
 
+def recomputed(setting: str, tokens: int) -> bool:
+    """Whether what a gradient needs of a layer of ``tokens`` tokens is computed again rather than kept, by the setting
+    ``gradient_checkpointing``; ``auto``: of more than are trained on at once, which one long trajectory is."""
+    return setting == "on" or (setting == "auto" and tokens > TOKENS)
+
+
+def turns_at_once(numbers: int, tokens: int) -> int:
+    """How many turns of ``tokens`` tokens with their prompts are written at once, at least one; ``numbers`` is how many
+    a token's keys and values are, in all layers, four bytes each."""
+    return max(1, min(SLOTS, KEYS // (4 * numbers * tokens)))
+
+
 def need_to_generate(shape: Shape, *, rows: int, prompt: int, tokens: int, precision: str) -> MemoryNeed:
-    """The bytes of ``rows`` turns of ``tokens`` tokens after prompts of ``prompt`` tokens, all of which differ:
+    """The bytes of ``rows`` turns of ``tokens`` tokens after prompts of ``prompt`` tokens, all of which differ, as many
+    at once as ``turns_at_once`` says:
 
     weights      of the linear layers and the head in ``precision``, the table of embeddings beside them
     activations  ``decoded``, and the blocks of earlier texts
     logits       rows x vocabulary x 12: of one token each, their logarithms, and what samples from them
     """
+    rows = min(rows, turns_at_once(2 * shape.cached * shape.layers, prompt + tokens))
     blocks = min(BLOCKS, 8.0 * shape.cached * shape.layers * rows * (prompt + tokens))
     activations = decoded(shape, rows, prompt, tokens) + blocks
     return MemoryNeed(_weights(shape, precision), 0.0, 0.0, activations, rows * shape.vocabulary * 12.0)
