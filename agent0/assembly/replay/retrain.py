@@ -82,12 +82,17 @@ class _Retraining:
     log: Log
     name: str
     past: _Past
-    plan: RunConfig
+    plans: Mapping[str, RunConfig]
     stored: list[Recorded]
     settings: Settings
     stack: AsyncExitStack
     ports: dict[str, Any] = field(default_factory=dict)
     adapters: dict[str, Artifact | None] = field(default_factory=lambda: {BASE: None})
+
+    @property
+    def plan(self) -> RunConfig:
+        """The settings of the run itself."""
+        return self.plans[self.past.run]
 
     @property
     def history(self) -> Substituted:
@@ -118,14 +123,13 @@ async def retrain(settings: Settings, options: Retrain, report: Report = lambda 
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings))
         past = await _past(log, options)
-        plan = amended(past.state.config, options.changes, settings.home)
-        plan = plan.model_copy(update={"plugins": {**plan.plugins, **settings.run.plugins}})
-        check_names(plan)
+        plans = await _plans(log, past, options, settings)
+        plan = plans[past.run]
         if _models(plan) == _models(past.state.config):
             await check_trained_on(log, past.run, options.roles, plan)
         start = _start(name, options, past, plan)
         check_same(name, await begun_as(log, name), start)
-        work = _Retraining(log, name, past, plan, [r async for r in log.read(name)], settings, stack)
+        work = _Retraining(log, name, past, plans, [r async for r in log.read(name)], settings, stack)
         work.ports["artifacts"] = FileArtifacts(settings.home)
         await _check_artifacts(work, options.roles)
         await _open(work, options)
@@ -133,6 +137,18 @@ async def retrain(settings: Settings, options: Retrain, report: Report = lambda 
         trained = await _train(work, options.evaluate, report)
         await work.append([(_end(trained), experiment_event_id(name, "end", 0))])
         return _summary(name, options, past, await _originals(log, past.run), trained)
+
+
+async def _plans(log: Log, past: _Past, options: Retrain, settings: Settings) -> dict[str, RunConfig]:
+    """The settings of the run, and of those it is a fork of where they trained what it goes on from: each as it was,
+    but for what is changed for all."""
+    plans = {}
+    for run in dict.fromkeys([past.run, *(request.run for request in past.requests)]):
+        config = past.state.config if run == past.run else (await state_at(log, run)).config
+        plan = amended(config, options.changes, settings.home)
+        plans[run] = plan.model_copy(update={"plugins": {**plan.plugins, **settings.run.plugins}})
+        check_names(plans[run])
+    return plans
 
 
 def _summary(
@@ -284,7 +300,7 @@ async def _train(work: _Retraining, evaluate: bool, report: Report) -> list[Chec
         assert isinstance(request, TrainingRequested)  # noqa: S101 - chosen so
         report(f"{request.checkpoint} from {request.parent}")
         parent = _parent_adapter(work.adapters, request)
-        done = _done(work.stored, request.checkpoint) or await _checkpoint(work, stored.id, request, parent)
+        done = _done(work.stored, request.checkpoint) or await _checkpoint(work, stored, parent)
         work.adapters[f"{request.role}/{request.checkpoint}"] = done.adapter or parent
         out.append(done)
         if evaluate and request.role == "student":
@@ -292,13 +308,13 @@ async def _train(work: _Retraining, evaluate: bool, report: Report) -> list[Chec
     return out
 
 
-async def _checkpoint(
-    work: _Retraining, cause: str, request: TrainingRequested, parent: Artifact | None
-) -> CheckpointTrained:
-    again = request.model_copy(update={"parent_adapter": parent})
+async def _checkpoint(work: _Retraining, request: Recorded, parent: Artifact | None) -> CheckpointTrained:
+    assert isinstance(request.event, TrainingRequested)  # noqa: S101 - chosen so
+    again = request.event.model_copy(update={"parent_adapter": parent})
     trainers, artifacts = work.ports["trainers"], work.ports["artifacts"]
-    events = await make_checkpoint(again, work.past.run, work.plan, trainers, work.history, artifacts)
-    await work.append([(event, experiment_event_id(work.name, cause, number)) for number, event in enumerate(events)])
+    events = await make_checkpoint(again, work.past.run, work.plans[request.run], trainers, work.history, artifacts)
+    ids = (experiment_event_id(work.name, request.id, number) for number in range(len(events)))
+    await work.append([*zip(events, ids, strict=True)])
     return next(event for event in events if isinstance(event, CheckpointTrained))
 
 
