@@ -99,7 +99,7 @@ def loss_of(name: str, x: dict[str, Array], high: float = 0.3) -> tuple[float, A
     )  # fmt: skip
     entry = objectives()[name]
     assert entry.per == "token"
-    loss = entry.loss(rows, {"clip_low": 0.2}).loss / x["mask"].sum()
+    loss = entry.loss(rows, RecipeConfig(clip_low=0.2)).loss / x["mask"].sum()
     loss.backward()
     assert new.grad is not None
     return float(loss.detach()), new.grad.numpy()

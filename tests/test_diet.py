@@ -74,7 +74,7 @@ def trained(**fields: Any) -> CheckpointTrained:
 
 def judged(played: list[Recorded], one: CheckpointTrained, names: list[str], *authors: str) -> Diet:
     written = {r.id: r for r in played if isinstance(r.event, TaskAttempted)}
-    return diet_of(one, {"events": names}, written, lambda stored: stored.event.trajectory, {}, authors or ("base",))  # type: ignore[attr-defined]
+    return diet_of(one, names, written, lambda stored: stored.event.trajectory, {}, authors or ("base",))  # type: ignore[attr-defined]
 
 
 def test_what_the_trainer_counted_goes_before_what_was_chosen(played: tuple[list[Recorded], dict[str, Any]]) -> None:
@@ -82,8 +82,8 @@ def test_what_the_trainer_counted_goes_before_what_was_chosen(played: tuple[list
     found = judged(played[0], trained(metrics=counts), [])
     assert (found.own, found.taught, found.other, found.counted) == (700, 80, 20, AS_DRAWN)
     summed = total([found, found])
-    assert (summed["tokens"], summed["own_share"], summed["other_share"]) == (1600, 0.875, 0.025)
-    assert total([])["own_share"] is None
+    assert (summed.tokens, summed.own_share, summed.other_share) == (1600, 0.875, 0.025)
+    assert total([]).own_share is None
 
 
 def test_an_answer_of_another_line_or_of_nobody_is_strange(played: tuple[list[Recorded], dict[str, Any]]) -> None:

@@ -18,7 +18,7 @@ from agent0.errors import DependencyError, RequirementsError
 from agent0.evaluation import item_rollout, protocol_runner
 from agent0.evaluation.checkpoint_score import ScoredItem
 from agent0.evaluation.protocol import EvaluationProtocol
-from agent0.evaluation.protocol_runner import AnsweredTask, Finished
+from agent0.evaluation.protocol_runner import AnsweredTask, FinishedTask
 from agent0.events.base import Event
 from agent0.events.checkpoints import CheckpointEvaluated, EvaluationRequested
 from agent0.events.values import Task
@@ -132,7 +132,7 @@ class Tasks:
     def __init__(self, lasting: int) -> None:
         self.left, self.asked = lasting, list[int]()
 
-    async def __call__(self, place: int, task: Task, protocol: EvaluationProtocol, *ports: object) -> Finished:
+    async def __call__(self, place: int, task: Task, protocol: EvaluationProtocol, *ports: object) -> FinishedTask:
         self.asked.append(place)
         await asyncio.sleep(0)
         self.left -= 1
@@ -140,7 +140,8 @@ class Tasks:
             raise DependencyError("The model", "It is away.")
         said = tuple(None if place % 5 == n else f"{place + n}" for n in range(protocol.attempts))
         right = tuple(None if place % 3 == n else place % 2 == 0 for n in range(protocol.attempts))
-        return AnsweredTask(task.domain, task.family, task.canonical, task.question, said, right, said[0], right[0]), 7
+        answered = AnsweredTask(task.domain, task.family, task.canonical, task.question, said, right, said[0], right[0])
+        return FinishedTask(answered, 7)
 
 
 @pytest.mark.slow  # part of make crash

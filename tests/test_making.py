@@ -127,7 +127,7 @@ def loss_of(job: TrainJob) -> Loss:
     columns = [torch.tensor([getattr(s, name) for s in job.samples]) for name in ("advantage", "weight", "clip_high")]
     behaviour = torch.tensor([s.trajectory.logprobs for s in job.samples])
     rows = MinibatchRows(moved, behaviour, torch.tensor([s.trajectory.mask for s in job.samples]), *columns)
-    return objectives()[recipe.objective].loss(rows, recipe.model_dump())
+    return objectives()[recipe.objective].loss(rows, recipe)
 
 
 async def test_the_solve_rate_of_the_log_reaches_the_loss() -> None:

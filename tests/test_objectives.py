@@ -23,7 +23,7 @@ from agent0.training.objectives.policy_gradient import divergence, token_logprob
 from agent0.training.scored_trajectory import ScoredTrajectory
 
 Array = np.ndarray[Any, Any]
-KNOBS: dict[str, Any] = {"clip_low": 0.2, "beta": 0.7, "kl": 0.3}
+RECIPE = RecipeConfig(clip_low=0.2, beta=0.7, kl=0.3)
 WAY = Trajectory(token_ids=(1, 2, 3), mask=(0, 1, 1), logprobs=(0.0, -0.5, -0.25))
 
 
@@ -66,7 +66,7 @@ def outer_clipped(x: dict[str, Array]) -> Array:
     out = np.zeros_like(x["new"])
     for i, t in np.argwhere(x["mask"]):
         ratio, a = math.exp(x["new"][i, t] - x["old"][i, t]), x["advantage"][i]
-        inside = ratio <= 1 + x["high"][i] if a >= 0 else ratio >= 1 - KNOBS["clip_low"]
+        inside = ratio <= 1 + x["high"][i] if a >= 0 else ratio >= 1 - RECIPE.clip_low
         out[i, t] = -x["weight"][i] * ratio * a if inside else 0.0
     return out
 
@@ -86,8 +86,8 @@ def outer_dpo(x: dict[str, Array]) -> Array:
     """Rows are pairs one after the other: first all better ones, then all worse."""
     n = len(x["new"]) // 2
     gain = np.where(x["mask"], x["new"] - x.get("parent", x["old"]), 0.0).sum(1)
-    margin = KNOBS["beta"] * (gain[:n] - gain[n:])
-    slope = -KNOBS["beta"] * x["weight"][:n] / (1 + np.exp(margin))
+    margin = RECIPE.beta * (gain[:n] - gain[n:])
+    slope = -RECIPE.beta * x["weight"][:n] / (1 + np.exp(margin))
     return np.where(x["mask"], np.concatenate([slope, -slope])[:, None], 0.0)
 
 
@@ -136,17 +136,17 @@ def loss_of(name: str, x: dict[str, Array], logprobs: torch.Tensor) -> torch.Ten
     half = len(logprobs) // 2
     if name == "dpo":
         worse = own_rows(x, logprobs, slice(half, None))
-        return objectives()[name].loss(own_rows(x, logprobs, slice(half), worse), KNOBS).loss
+        return objectives()[name].loss(own_rows(x, logprobs, slice(half), worse), RECIPE).loss
     rows = own_rows(x, logprobs, slice(None))
-    found = objectives()[name].loss(rows, KNOBS).loss
+    found = objectives()[name].loss(rows, RECIPE).loss
     if rows.reference is None or not objectives()[name].penalty:
         return found
-    return found + KNOBS["kl"] * divergence(logprobs, rows.reference, rows.mask, rows.weight)
+    return found + RECIPE.kl * divergence(logprobs, rows.reference, rows.mask, rows.weight)
 
 
 def outer_of(name: str, x: dict[str, Array]) -> Array:
     penalised = "parent" in x and objectives()[name].penalty
-    return OUTER[name](x) + (KNOBS["kl"] * outer_kl(x) if penalised else 0.0)
+    return OUTER[name](x) + (RECIPE.kl * outer_kl(x) if penalised else 0.0)
 
 
 def without_parent(x: dict[str, Array]) -> dict[str, Array]:

@@ -20,8 +20,7 @@ from agent0.tasks.screening import Archive, Proposed, decide_batch
 from agent0.tasks.splits import split_of_task
 from agent0.training.scored_trajectory import ScoredTrajectory
 from agent0.training.selection import select
-from agent0.verification.doubts import doubt_of
-from agent0.verification.task_fault import task_fault
+from agent0.verification.task_fault import doubt_of, task_fault
 from agent0.verification.verifiers import verifier_for
 from tests.test_objectives import WAY
 from tests.test_report import told

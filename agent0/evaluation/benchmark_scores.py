@@ -4,7 +4,6 @@ comparisons."""
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
 from agent0.events.benchmarks import BenchmarkScored, BenchmarkStarted, ItemScored, Mode
 from agent0.ports.models import Likely
@@ -114,9 +113,9 @@ def _pass_at(items: Sequence[ItemScored], samples: int) -> dict[str, float]:
     return {str(k): fmean(pass_at_k(n, right, k) for n, right in counts.values()) for k in ks}
 
 
-def results(started: BenchmarkStarted, scores: Sequence[BenchmarkScored], run: str, date: str) -> dict[str, Any]:
+def results(started: BenchmarkStarted, scores: Sequence[BenchmarkScored], run: str, date: str) -> dict[str, object]:
     """A results file as lm-eval writes it: ``results[task]["metric,filter"]`` with its standard error beside it."""
-    by_benchmark: dict[str, dict[str, Any]] = {}
+    by_benchmark: dict[str, dict[str, str | float]] = {}
     for score in scores:
         error = (score.accuracy * (1 - score.accuracy) / max(score.n - 1, 1)) ** 0.5
         entry = by_benchmark.setdefault(score.benchmark, {"alias": score.benchmark})

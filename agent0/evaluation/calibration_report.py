@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
-from typing import Any
 
 from agent0.events.benchmarks import SAMPLED, CalibratorFitted, ItemScored
 from agent0.events.values import ReliabilityBin, Split
@@ -159,7 +158,7 @@ def picture(bins: Sequence[Bin], wide: int = WIDTH + BESIDE) -> list[str]:
     return lines
 
 
-def as_row(calibrator: MeasuredCalibrator) -> dict[str, Any]:
+def as_row(calibrator: MeasuredCalibrator) -> dict[str, str | float | None]:
     """Turn one measured calibrator into a table row."""
     return {
         "signal": calibrator.candidate.signal,

@@ -3,7 +3,7 @@ checkpoints. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypedDict
 
 from agent0.errors import NotFoundError, OperationError
 from agent0.events.checkpoints import CheckpointPromoted, CheckpointRolledBack, CheckpointTrained
@@ -73,7 +73,19 @@ _SET = ("validation", "seed", "levels")
 """Settings of an evaluation that decide which items validation is made of."""
 
 
-def side_by_side(checkpoints: Sequence[Row], scores: Sequence[Sequence[Row]], plans: Sequence[Row]) -> dict[str, Any]:
+class CheckpointComparison(TypedDict):
+    """Two checkpoints side by side: their last validation scores, the settings in which their recipes differ, the
+    fields of the paired ``Difference`` (None: they cannot be tested), and what it says in words."""
+
+    models: list[dict[str, object]]
+    recipe: list[dict[str, object]]
+    test: dict[str, float] | None
+    word: str
+
+
+def side_by_side(
+    checkpoints: Sequence[Row], scores: Sequence[Sequence[Row]], plans: Sequence[Row]
+) -> CheckpointComparison:
     """Compare two checkpoints' rows, given the evaluations and settings of their runs.
 
     The paired test of their last validation scores where both are of the same items, and where their recipes differ.
@@ -89,18 +101,16 @@ def side_by_side(checkpoints: Sequence[Row], scores: Sequence[Sequence[Row]], pl
     keys = sorted({*recipes[0], *recipes[1]})
     rows = [{"setting": key, "first": recipes[0].get(key), "second": recipes[1].get(key)} for key in keys]
     differing = [row for row in rows if row["first"] != row["second"]]
-    comparison: dict[str, Any] = {"models": models, "recipe": differing, "test": None}
     if not first or not second or not same or len(first["outcomes"]) != len(second["outcomes"]):
-        return {
-            **comparison,
-            "word": "They were not scored on the same items, so nothing can be tested: agent0 model ab.",
-        }
+        word = "They were not scored on the same items, so nothing can be tested: agent0 model ab."
+        return {"models": models, "recipe": differing, "test": None, "word": word}
     test = compare(outcomes(first["outcomes"]), outcomes(second["outcomes"]))
     test = agreeing(test, test.p)
     verdict = _WORDS[test.claimed(test.p)]
     verdict += f" (smallest detectable effect {100 * test.detectable:.1f} points)" if verdict == _WORDS[UNSHOWN] else ""
     span = f"{100 * test.mean:+.1f} points ({100 * test.lower95:+.1f} to {100 * test.upper95:+.1f}), p {test.p:.2g}"
-    return {**comparison, "test": asdict(test), "word": f"{verdict}: {span}, {test.gained} gained, {test.lost} lost"}
+    word = f"{verdict}: {span}, {test.gained} gained, {test.lost} lost"
+    return {"models": models, "recipe": differing, "test": asdict(test), "word": word}
 
 
 def _validation(checkpoint: str, scores: Sequence[Row]) -> Row | None:
@@ -108,7 +118,7 @@ def _validation(checkpoint: str, scores: Sequence[Row]) -> Row | None:
     return validations[-1] if validations else None
 
 
-def _model_row(checkpoint: Row, score: Row | None) -> dict[str, Any]:
+def _model_row(checkpoint: Row, score: Row | None) -> dict[str, object]:
     columns = ("accuracy", "lower95", "upper95", "solved_within", "n", "tool_use")
     values = {name: score.get(name) if score else None for name in columns}
     return {"model": f"{checkpoint['run']}/{checkpoint['checkpoint']}", "status": checkpoint["status"], **values}

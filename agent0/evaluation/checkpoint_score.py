@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any
 
 from agent0.events.checkpoints import CheckpointEvaluated, EvaluationRequested
 from agent0.events.values import Artifact
@@ -37,7 +36,7 @@ class ScoredItem:
     tried: tuple[str | None, ...] = ()
     truncated: bool = False
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> dict[str, object]:
         """The row of the item table, without fields that were not measured or do not hold."""
         left_out = {"within", "tries", "tried"} if self.within is None else set()
         left_out |= set() if self.truncated else {"truncated"}
@@ -59,7 +58,7 @@ def score(
     right = sum(item.correct is True for item in items)
     low, high = wilson(right, len(items))
     seconds = [item.seconds for item in items]
-    return CheckpointEvaluated(
+    scored = CheckpointEvaluated(
         evaluation=request.evaluation,
         checkpoint=request.checkpoint,
         iteration=request.iteration,
@@ -82,8 +81,8 @@ def score(
         confidences=_confidences(items, rules or RewardConfig()),
         wall_s=max(seconds, default=0.0),
         benchmark=request.benchmark,
-        **(_within(items, checked) if checked else {}),
     )
+    return scored.model_copy(update=_within(items, checked)) if checked else scored
 
 
 def _confidences(items: Sequence[ScoredItem], rules: RewardConfig) -> str:
@@ -92,10 +91,10 @@ def _confidences(items: Sequence[ScoredItem], rules: RewardConfig) -> str:
     return digits if digits.strip("-") else ""
 
 
-def _within(items: Sequence[ScoredItem], checked: int) -> dict[str, Any]:
+def _within(items: Sequence[ScoredItem], checked: int) -> dict[str, str | float]:
     tried = [item for item in items if item.within is not None]
     solved = sum(bool(item.within) for item in tried)
-    counted = {
+    counted: dict[str, str | float] = {
         "checked": checked,
         "checkable": len(tried),
         "outcomes_within": "".join("-" if item.within is None else str(int(item.within > 0)) for item in items),

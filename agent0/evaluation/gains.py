@@ -55,14 +55,8 @@ async def collect_accepted(
         if scored.success and scored.author == request.student and not unusable_because(scored.trajectory):
             rate = sum(rates[scored.group]) / len(rates[scored.group])
             accepted.setdefault(scored.group, []).append(replace(scored, solve_rate=rate))
-    return Accepted(
-        accepted,
-        [
-            scored
-            for scored in gated(past, plan.training.student.gate, plan.seed)
-            if scored.iteration < request.iteration
-        ],
-    )
+    earlier = gated(past, plan.training.student.gate, plan.seed)
+    return Accepted(accepted, [scored for scored in earlier if scored.iteration < request.iteration])
 
 
 def split_tasks(accepted: Accepted, gain: GainConfig, seed: int) -> tuple[tuple[str, ...], ...]:

@@ -10,13 +10,12 @@ test takes the place of McNemar's at the same level. See docs/design/decisions/0
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
 
 from agent0.events.values import PairedTest
 from agent0.settings import EvaluationConfig
 from agent0.state.run_state import Checkpoint, Proposals, ValidationScore
-from agent0.stats.independent_tests import fisher
+from agent0.stats.intervals import fisher
 from agent0.stats.paired_tests import FELL, LEVEL, Difference, agreeing, compare, holm, outcomes
 
 
@@ -69,8 +68,9 @@ def judge(candidate: ValidationScore, promoted: Sequence[Checkpoint], plan: Eval
         return _verdict(False, refused[0], candidate, refused[1])
     if improved:
         return _verdict(True, best, candidate, "a proven gain")
-    if surer := next((rival for rival in rivals if _is_surer(rival, plan)), None):
-        return _verdict(False, surer, candidate, "its confidence is proven to be worth less, and no gain is proven")
+    surer = (rival for rival in rivals if rival.sureness and rival.sureness.upper95 < -plan.calibration)
+    if rival := next(surer, None):
+        return _verdict(False, rival, candidate, "its confidence is proven to be worth less, and no gain is proven")
     return _verdict(True, best, candidate, "no loss is proven, nor a gain")
 
 
@@ -114,11 +114,6 @@ def _refusal(candidate: ValidationScore, rivals: Sequence[_Rival], plan: Evaluat
     ], f"more than the margin of {plan.margin:g} below it" if plan.margin else "lower, though no loss is proven"
 
 
-def _is_surer(rival: _Rival, plan: EvaluationConfig) -> bool:
-    """Whether the rival's confidences are proven to be worth more, beyond ``calibration``."""
-    return rival.sureness is not None and rival.sureness.upper95 < -plan.calibration
-
-
 def _rivals(candidate: ValidationScore, promoted: Sequence[Checkpoint]) -> list[_Rival]:
     """The best so far, the latest of equals; and the present student where that is another."""
     scored = [(checkpoint.score.accuracy, n, checkpoint) for n, checkpoint in enumerate(promoted) if checkpoint.score]
@@ -160,12 +155,13 @@ def _verdict(promoted: bool, rival: _Rival, candidate: ValidationScore, finding:
     paired = rival.difference
     about = f"validation {candidate.accuracy:.3f} against {rival.accuracy:.3f} of {rival.id}, {rival.role}: {finding}"
     reason = f"{about}; {_evidence(paired)}{_confidence(rival.sureness)}{_undecided(candidate)}"
-    test = PairedTest(against=rival.id, **_numbers(paired)) if paired else None
+    test = _paired_test(rival.id, paired) if paired else None
     return PromotionVerdict(promoted, reason, rival.accuracy, test, promoted and paired is not None and paired.improved)
 
 
-def _numbers(paired: Difference) -> dict[str, Any]:
-    return {name: getattr(paired, name) for name in PairedTest.model_fields if name != "against"}
+def _paired_test(against: str, paired: Difference) -> PairedTest:
+    fields = {name: value for name, value in asdict(paired).items() if name != "size"}
+    return PairedTest.model_validate({"against": against, **fields})
 
 
 def _evidence(paired: Difference | None) -> str:

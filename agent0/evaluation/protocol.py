@@ -6,7 +6,7 @@ forced, the majority of 8, 32 checked attempts.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agent0.stats.intervals import wilson
 
@@ -45,7 +45,7 @@ class EvaluationProtocol:
         return f"{heat}, tool forced" if self.forced_tool else heat
 
 
-def scores(event: "StudentExamined") -> dict[str, Any]:
+def scores(event: "StudentExamined") -> dict[str, float | str]:
     """Read the scores of an event: one attempt, pass@k (verifier-selected) and maj@k, as shares of tasks with 95 %
     Wilson intervals.
 
@@ -58,7 +58,7 @@ def scores(event: "StudentExamined") -> dict[str, Any]:
         "within": sum(right > 0 for right in event.right) / n,
         "majority": event.majority.count("1") / n,
     }
-    row: dict[str, Any] = {"exam": event.exam, "n": n, "attempts": event.attempts}
+    row: dict[str, float | str] = {"exam": event.exam, "n": n, "attempts": event.attempts}
     for name, share in shares.items():
         low, high = wilson(round(share * n), n)
         row |= {name: round(share, 4), f"{name}_lower95": round(low, 4), f"{name}_upper95": round(high, 4)}

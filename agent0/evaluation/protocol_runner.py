@@ -31,6 +31,14 @@ class AnsweredTask:
 
 
 @dataclass(frozen=True)
+class FinishedTask:
+    """A task with its answers, and how many tokens were generated for them."""
+
+    answered: AnsweredTask
+    tokens: int
+
+
+@dataclass(frozen=True)
 class ProtocolResult:
     """The result of a protocol: ``answers``, one per task in set order, and how many tokens were generated."""
 
@@ -48,8 +56,6 @@ class ProtocolResult:
         return "".join({True: "1", False: "0", None: "?"}[answered.most_correct] for answered in self.answers)
 
 
-Finished = tuple[AnsweredTask, int]
-"""A task with its answers, and how many tokens were generated for them."""
 AT_ONCE = 128
 """Tasks under way at once where nobody says."""
 
@@ -60,8 +66,8 @@ async def run_protocol(
     base: Conditions,
     sandbox: Sandbox,
     at_once: int = AT_ONCE,
-    finished: Mapping[int, Finished] = MappingProxyType({}),
-    report: Callable[[int, Finished], None] = lambda number, answered: None,
+    finished: Mapping[int, FinishedTask] = MappingProxyType({}),
+    report: Callable[[int, FinishedTask], None] = lambda number, answered: None,
 ) -> ProtocolResult:
     """Run ``protocol`` on all tasks but those ``finished``, by number, ``at_once`` at a time, the attempts at each
     concurrently, so that the model batches them. ``report`` is called with each task's number once it is finished.
@@ -77,12 +83,12 @@ async def run_protocol(
 
     await asyncio.gather(*(finish(number, task) for number, task in enumerate(tasks) if number not in finished))
     whole = [by_number[number] for number in range(len(tasks))]
-    return ProtocolResult(tuple(answered for answered, _ in whole), sum(tokens for _, tokens in whole))
+    return ProtocolResult(tuple(task.answered for task in whole), sum(task.tokens for task in whole))
 
 
 async def answer_task(
     number: int, task: Task, protocol: EvaluationProtocol, base: Conditions, sandbox: Sandbox
-) -> Finished:
+) -> FinishedTask:
     """Attempt task ``number`` as ``protocol`` says, and verify its answers and the most frequent of them."""
     prompt = student_prompt(base.config, task.domain, long=task.kind == "long")
     seeds = [
@@ -97,20 +103,14 @@ async def answer_task(
     answered = AnsweredTask(
         task.domain, task.family, task.canonical, task.question, tuple(answers), tuple(correct), most, last
     )
-    return answered, sum(each.usage.completion_tokens for each in solved)
+    return FinishedTask(answered, sum(each.usage.completion_tokens for each in solved))
 
 
-def as_row(finished: Finished) -> dict[str, Any]:
-    """Write a finished task as a row of JSON."""
-    return {"answered": asdict(finished[0]), "tokens": finished[1]}
-
-
-def of_row(row: Mapping[str, Any]) -> Finished:
-    """Read the row of a finished item that ``as_row`` wrote."""
+def of_row(row: Mapping[str, Any]) -> FinishedTask:
+    """Read a finished task from its fields, as ``asdict`` and JSON have them."""
     answered = row["answered"]
-    return AnsweredTask(
-        **{**answered, "answers": tuple(answered["answers"]), "correct": tuple(answered["correct"])}
-    ), row["tokens"]
+    tuples = {"answers": tuple(answered["answers"]), "correct": tuple(answered["correct"])}
+    return FinishedTask(AnsweredTask(**{**answered, **tuples}), row["tokens"])
 
 
 def as_json_lines(answers: Sequence[AnsweredTask]) -> bytes:

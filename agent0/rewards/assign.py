@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
 from agent0.events.alarms import ReactionDropped
 from agent0.events.base import Event
@@ -15,8 +14,8 @@ from agent0.rollout.confidence.signals import agreement, token_confidence
 from agent0.settings import RewardConfig
 from agent0.state.reward_history import Moments, RewardHistory
 from agent0.state.run_state import AttemptState, RunState, TaskState
-from agent0.verification.doubts import doubt_of
 from agent0.verification.human_review import is_rewarded_verdict
+from agent0.verification.task_fault import doubt_of
 
 SMALLEST = 1e-6
 """A deviation up to this counts as zero: totals are then only centred."""
@@ -40,7 +39,7 @@ class PendingReward:
     rules: RewardConfig
     task: str
     role: Role
-    facts: Mapping[str, Any]
+    facts: Mapping[str, object]
     attempt: str = "-"
 
     def assign(self) -> RewardAssigned:
@@ -65,16 +64,13 @@ class PendingReward:
         )
 
 
-def assigned_rewards(event: Event, run: RunState, policy: RewardConfig | None = None) -> list[RewardAssigned]:
-    """Compute every receipt that ``event`` completes, ``run`` being the state just after it.
-
-    ``policy`` None: the run's own reward settings.
-    """
-    return [pending.assign() for pending in pending_rewards(event, run, policy)]
+def assigned_rewards(event: Event, run: RunState) -> list[RewardAssigned]:
+    """Compute every receipt that ``event`` completes, ``run`` being the state just after it."""
+    return [pending.assign() for pending in pending_rewards(event, run)]
 
 
 def pending_rewards(event: Event, run: RunState, policy: RewardConfig | None = None) -> list[PendingReward]:
-    """List the rewards that ``event`` completes, without computing them.
+    """List the rewards that ``event`` completes, without computing them. ``policy`` None: by the run's own settings.
 
     Where a part of the student's reward compares all attempts at a task, here or in the run's own settings, they are
     rewarded together: in order of their numbers, before the teacher.
@@ -147,12 +143,12 @@ def _student(run: RunState, rules: RewardConfig, task: str, name: str) -> Pendin
     return PendingReward(run, rules, task, "student", facts, name)
 
 
-def _rejected(event: TaskRejected) -> dict[str, Any]:
+def _rejected(event: TaskRejected) -> dict[str, object]:
     names = ("solve_rate", "self_consistency", "token_confidence", "mean_tool_ok")
     return {**dict.fromkeys(names), "accepted": False, "reason": event.reason, "novelty": event.novelty}
 
 
-def _closing(task: TaskState) -> dict[str, Any]:
+def _closing(task: TaskState) -> dict[str, object]:
     tried = [a for a in task.attempts.values() if a.attempted]
     decided = [a for a in tried if a.correct is not None]
     answers = agreement(a.answer for a in tried)
@@ -176,12 +172,12 @@ def _mean_logprob(tried: list[AttemptState]) -> float | None:
     return fmean(logprobs) if logprobs else None
 
 
-def _scaled(run: RunState, rules: RewardConfig, role: Role, raw: float) -> tuple[float, dict[str, Any]]:
+def _scaled(run: RunState, rules: RewardConfig, role: Role, raw: float) -> tuple[float, dict[str, float]]:
     """The normalised and clipped total, and the numbers it was scaled by; these are empty where nothing is scaled."""
     if not rules.normalize and not rules.clip:
         return raw, {}
     before = (run.ledger or RewardHistory()).at(run.iteration).earned.get(role, Moments())
-    facts: dict[str, Any] = {"raw_total": raw}
+    facts: dict[str, float] = {"raw_total": raw}
     total = raw
     if rules.normalize:
         facts |= {"earned": before.count, "earned_mean": before.mean, "earned_deviation": before.deviation}

@@ -1,7 +1,7 @@
 """Rows and texts that describe reward sets, parts and receipts to users."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 from agent0.events.values import RewardPart, Role
 from agent0.rewards import Reward, reward_sets, rewards, total
@@ -9,7 +9,7 @@ from agent0.rewards import Reward, reward_sets, rewards, total
 ROLES: tuple[Role, ...] = ("teacher", "student")
 
 
-def set_rows() -> list[dict[str, Any]]:
+def set_rows() -> list[dict[str, str]]:
     """One row for every reward set: name, formula, and whose label it uses."""
     return [
         {"set": name, "formula": reward_set.about, "label": reward_set.label}
@@ -17,7 +17,7 @@ def set_rows() -> list[dict[str, Any]]:
     ]
 
 
-def part_rows(set: str, only_new: bool = False) -> list[dict[str, Any]]:
+def part_rows(set: str, only_new: bool = False) -> list[dict[str, str | float]]:
     """One row for every part of ``set``, or with ``only_new`` for its own parts: role, weight, features it reads,
     formula."""
     return [
@@ -42,18 +42,42 @@ def formula(entry: Reward) -> str:
 UNKNOWN_PART = "not known here: see --plugin"
 
 
-def explain_receipt(receipt: Mapping[str, Any]) -> dict[str, Any]:
-    """Explain a stored receipt (a row of ``agent0.projections.rewards.explain_rewards``) part by part.
+class ExplainedPart(TypedDict):
+    """One part of a receipt: ``worth`` is value times weight, ``contribution`` the total minus the total without it."""
 
-    Each part gets its formula and its contribution: the total minus the total without it. ``check`` is the total of all
-    parts, computed again.
-    """
+    part: str
+    inputs: Mapping[str, object]
+    value: float | None
+    weight: float
+    worth: float | None
+    contribution: float | None
+    formula: str
+
+
+class ExplainedReceipt(TypedDict):
+    """A receipt with its formulas. ``check`` is the total of all parts, computed again; ``scaled`` how the total came
+    from it."""
+
+    task: str
+    attempt: str
+    role: Role
+    reward_set: str
+    total: float
+    checkpoint: str
+    check: float | None
+    scaled: str
+    formula: str
+    parts: list[ExplainedPart]
+
+
+def explain_receipt(receipt: Mapping[str, Any]) -> ExplainedReceipt:
+    """Explain a stored receipt (a row of ``agent0.projections.rewards.explain_rewards``) part by part."""
     role: Role = receipt["role"]
     recorded = [RewardPart.model_validate({k: part[k] for k in RewardPart.model_fields}) for part in receipt["parts"]]
     chosen = receipt["reward_set"] if receipt["reward_set"] in reward_sets() else ""
     registered = rewards(role, chosen) if chosen else {}
     whole = total(role, recorded, chosen) if chosen else None
-    parts = []
+    parts: list[ExplainedPart] = []
     for index, part in enumerate(recorded):
         others = [*recorded[:index], *recorded[index + 1 :]]
         less = whole - total(role, others, chosen) if whole is not None else None
@@ -69,12 +93,21 @@ def explain_receipt(receipt: Mapping[str, Any]) -> dict[str, Any]:
                 "formula": formula(entry) if entry else UNKNOWN_PART,
             }
         )
-    shown = {key: receipt[key] for key in ("task", "attempt", "role", "reward_set", "total", "checkpoint")}
-    about = reward_sets()[chosen].about if chosen else "this version has no such set"
-    return {**shown, "check": whole, "scaled": _scaled(receipt["facts"]), "formula": about, "parts": parts}
+    return {
+        "task": receipt["task"],
+        "attempt": receipt["attempt"],
+        "role": role,
+        "reward_set": receipt["reward_set"],
+        "total": receipt["total"],
+        "checkpoint": receipt["checkpoint"],
+        "check": whole,
+        "scaled": _scaled(receipt["facts"]),
+        "formula": reward_sets()[chosen].about if chosen else "this version has no such set",
+        "parts": parts,
+    }
 
 
-def _scaled(facts: Mapping[str, Any]) -> str:
+def _scaled(facts: Mapping[str, float]) -> str:
     """How the total came from that of the parts; empty where it is that."""
     raw = facts.get("raw_total")
     if raw is None:

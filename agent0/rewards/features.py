@@ -6,10 +6,9 @@ Everything comes from the run's state, so that any reward can be recomputed from
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
 from agent0.chat_format import boxed
 from agent0.events.values import Role, Task
@@ -45,7 +44,7 @@ class RewardContext:
         return [a for a in self.task.attempts.values() if a.attempted]
 
 
-Feature = Callable[[RewardContext], Any]
+Feature = Callable[[RewardContext], object]
 _facts = Registry[tuple[Role, str], Feature]("facts")
 
 
@@ -59,7 +58,7 @@ def features(role: Role) -> dict[str, Feature]:
     return {name: function for (whose, name), function in _facts.all().items() if whose == role}
 
 
-def compute_features(role: Role, names: frozenset[str], context: RewardContext) -> dict[str, Any]:
+def compute_features(role: Role, names: frozenset[str], context: RewardContext) -> dict[str, object]:
     """Compute those of ``names`` that are registered features of ``role``; returns them by name, sorted."""
     return {name: function(context) for name, function in features(role).items() if name in names}
 
@@ -259,6 +258,6 @@ def _said_yes(attempt: AttemptState) -> float | None:
     return fmean(cast) if cast else None
 
 
-def _mean(values: Any) -> float | None:
+def _mean(values: Iterable[float | None]) -> float | None:
     numbers = [value for value in values if value is not None]
     return fmean(numbers) if numbers else None

@@ -63,8 +63,7 @@ def _texts(call: ToolCallRecord) -> Iterator[str]:
 
 def _computes(call: ToolCallRecord) -> bool:
     """False where its program or expression only says constants."""
-    texts = [text for text in _texts(call) if text.strip()]
-    return any(_worked(text) for text in texts)
+    return any(_worked(text) for text in _texts(call) if text.strip())
 
 
 @lru_cache(maxsize=4096)

@@ -1,11 +1,11 @@
 """Between events and attempts: the conditions that a request and its run set, and the events that a turn results in."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TypedDict
 
 from agent0.events.base import Event
 from agent0.events.tasks import AttemptRequested, TaskAttempted, ToolCalled, TurnCompleted
-from agent0.events.values import Conversation, ToolUse
+from agent0.events.values import Artifact, Conversation, End
 from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
@@ -138,16 +138,26 @@ def conversation_of(result: AttemptResult) -> Conversation:
     """What was said and done in an attempt that no training reads: without token ids, and without the manifests of work
     folders, which are not kept for it."""
     turns = (turn.model_copy(update={"token_ids": ()}) for turn in result.transcript)
-    return Conversation(transcript=tuple(turns), calls=tuple(map(_without_folder, result.tool_calls)))
+    calls = (
+        use.model_copy(update={"result": use.result.model_copy(update={"work": None})}) for use in result.tool_calls
+    )
+    return Conversation(transcript=tuple(turns), calls=tuple(calls))
 
 
-def _without_folder(use: ToolUse) -> ToolUse:
-    return use.model_copy(update={"result": use.result.model_copy(update={"work": None})})
+class ConversationFields(TypedDict):
+    """The fields that ``EvaluationItemScored`` and ``ItemScored`` have of how an attempt went."""
+
+    end: End
+    turns: int
+    tool_calls: int
+    tool_ok: int
+    parse_errors: int
+    conversation: Conversation | None
+    conversation_artifact: Artifact | None
 
 
-def conversation_fields(result: AttemptResult, artifacts: Artifacts) -> dict[str, Any]:
-    """Make the fields that ``EvaluationItemScored`` and ``ItemScored`` have of how an attempt went. A conversation over
-    64 KB is stored as an artifact first."""
+def conversation_fields(result: AttemptResult, artifacts: Artifacts) -> ConversationFields:
+    """Make the fields of an attempt's event. A conversation over 64 KB is stored as an artifact first."""
     inline, stored = claim(conversation_of(result), artifacts)
     return {
         "end": result.end,

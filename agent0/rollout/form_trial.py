@@ -10,7 +10,6 @@ from agent0.rollout.parsing import parse_turn
 from agent0.rollout.student import begin, specs_of, student_prompt
 from agent0.rollout.tool_prompts import FENCE, TEMPLATE, delivered, requested, stops, toolbox, until_call
 from agent0.settings import StudentConfig
-from agent0.tools.definition import Tool
 
 PROBES = (
     "A baker fills 7 trays with 24 rolls each. He sells 95 rolls in the morning and half of the rest in the afternoon, "
@@ -40,28 +39,28 @@ class FormTrial:
         return f"The student called a tool in {counts}: run.student.tool_form is {self.form}."
 
 
-async def tried_form(model: Model, config: StudentConfig, available: Mapping[str, Tool] | None = None) -> FormTrial:
+async def tried_form(model: Model, config: StudentConfig) -> FormTrial:
     """Ask ``model`` the probes in the form of its template, and where it misses a call, with blocks of code.
 
     Raises:
         DependencyError, TransientError: from the model.
     """
-    calls = {TEMPLATE: await _called(model, config.model_copy(update={"tool_form": TEMPLATE}), available)}
+    calls = {TEMPLATE: await _called(model, config.model_copy(update={"tool_form": TEMPLATE}))}
     if calls[TEMPLATE] == len(PROBES):
         return FormTrial(TEMPLATE, calls)
-    calls[FENCE] = await _called(model, config.model_copy(update={"tool_form": FENCE}), available)
+    calls[FENCE] = await _called(model, config.model_copy(update={"tool_form": FENCE}))
     return FormTrial(FENCE if calls[FENCE] >= max(calls[TEMPLATE], 1) else TEMPLATE, calls)
 
 
-async def _called(model: Model, config: StudentConfig, available: Mapping[str, Tool] | None) -> int:
+async def _called(model: Model, config: StudentConfig) -> int:
     """How many probes are answered with a call that can be made."""
-    return sum(await asyncio.gather(*(_calls(model, config, available, question) for question in PROBES)))
+    return sum(await asyncio.gather(*(_calls(model, config, question) for question in PROBES)))
 
 
-async def _calls(model: Model, config: StudentConfig, available: Mapping[str, Tool] | None, question: str) -> bool:
-    specs, form = specs_of(config.tools, available), config.form
+async def _calls(model: Model, config: StudentConfig, question: str) -> bool:
+    specs, form = specs_of(config.tools), config.form
     task = Task(question=question, domain="math", family="open", level=1, canonical=question)
-    turns = begin(task, student_prompt(config, task.domain), config, available).transcript
+    turns = begin(task, student_prompt(config, task.domain), config).transcript
     tokens = min(config.max_tokens, MOST_TOKENS)
     sampling = Sampling(0.0, 1.0, tokens, 0, stop=stops(form))
     written = await model.generate(GenerateRequest(delivered(turns, form), sampling, requested(specs, form)))

@@ -7,7 +7,6 @@ after ``|`` or on one line, and so do tests, or as lines that each assert someth
 import re
 from collections.abc import Mapping
 from textwrap import dedent
-from typing import Any
 
 from agent0.turns.assertions import as_assertions, as_checker, prints
 from agent0.turns.calls.spellings import read_object
@@ -57,7 +56,7 @@ def read_fields(body: str) -> dict[str, str] | str | None:
     return {name: text or "" for name, text in fields}
 
 
-def with_usual_names(fields: Mapping[str, Any]) -> dict[str, Any]:
+def with_usual_names(fields: Mapping[str, object]) -> dict[str, object]:
     """Return ``fields`` with tests, checker, program and answer under these names, whatever they are called. Another
     name of the program counts beside tests only, one of the checker where it can check, an answer beside a checker. A
     program beside an answer that only defines ``check`` is the checker."""
@@ -73,7 +72,7 @@ def with_usual_names(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, **usual}
 
 
-def _called_otherwise(fields: Mapping[str, Any], name: str) -> Any:
+def _called_otherwise(fields: Mapping[str, object], name: str) -> object:
     values = (fields.get(alias) for alias in ALIASES[name])
     return next((v for v in values if v and (name != "checker" or (isinstance(v, str) and as_checker(v)))), None)
 

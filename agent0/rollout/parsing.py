@@ -53,19 +53,17 @@ class ParsedTurn:
     errors: tuple[str, ...] = ()
 
 
-def parse_turn(
-    text: str, toolbox: Toolbox | Mapping[str, str] | None = None, *, form: str = "", opened: bool = False
-) -> ParsedTurn:
+def parse_turn(text: str, toolbox: Toolbox | Mapping[str, str] | None = None, *, form: str = "") -> ParsedTurn:
     r"""Parse one assistant turn.
 
     Calls between marks come first; where there are none, messages to a tool in channels, objects in fences and on lines
     of their own, then actions (ReAct). In form ``fence`` the first block in a tool's name is the one call. ``toolbox``
-    is what is known of the tools, or their text arguments alone; ``opened``: the prompt began a thought. The answer is
-    the last balanced ``\boxed{...}``, else the last ``Final Answer:`` or ``Answer:`` line.
+    is what is known of the tools, or their text arguments alone. The answer is the last balanced ``\boxed{...}``,
+    else the last ``Final Answer:`` or ``Answer:`` line.
     """
     errors = [f"cut at {LONGEST} characters"] if len(text) > LONGEST else []
     text = text[:LONGEST].encode(errors="replace").decode()
-    reply = split_thoughts(own_turn(text), opened=opened)
+    reply = split_thoughts(own_turn(text))
     tools = toolbox if isinstance(toolbox, Toolbox) else Toolbox(text_arguments=toolbox or {})
     calls, prose, mentioned = read_calls(reply.visible, tools, blocks=form == FENCE)
     answer = _answer(prose)

@@ -7,9 +7,9 @@ reason. What is looked at is bounded.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypeGuard
 
 from agent0.grading.answer_types import kinds
 from agent0.rollout.labelled_fields import read_fields, with_usual_names
@@ -94,7 +94,8 @@ def _of_objects(body: str) -> ProposalParts | str | None:
     if _question.search(rest) or _list.search(rest):
         return "broken JSON"
     if not tasks:
-        return _no_task(bool(values)) if body.startswith("{") else None
+        problem = "question and program must be text" if values else "broken JSON"
+        return problem if body.startswith("{") else None
     if rest.count("{") > rest.count("}"):
         return "the reply ends inside an object"
     real = [task for task in tasks if not _is_placeholder(task)] or tasks
@@ -104,7 +105,7 @@ def _of_objects(body: str) -> ProposalParts | str | None:
     return "different tasks in fields and object" if _asks_another(rest, str(real[0]["question"])) else proposals[0]
 
 
-def _called(body: str) -> tuple[list[Any] | str, str]:
+def _called(body: str) -> tuple[list[object] | str, str]:
     """The arguments of the calls that hand over tasks, or what is wrong with one, and the text around them. Where no
     call does, that is all of ``body``."""
     whole = object_in(body)
@@ -117,10 +118,6 @@ def _called(body: str) -> tuple[list[Any] | str, str]:
     return f"a call that cannot be read: {problem}" if problem else [call.arguments for call in calls], prose
 
 
-def _no_task(read: bool) -> str:
-    return "question and program must be text" if read else "broken JSON"
-
-
 def _asks_another(rest: str, question: str) -> bool:
     """Whether the text around the object that asks ``question`` has a field that asks something else."""
     fields = read_fields(rest)
@@ -129,7 +126,7 @@ def _asks_another(rest: str, question: str) -> bool:
     return " ".join(question.split()) not in " ".join(rest.split())
 
 
-def _objects(body: str) -> tuple[list[Any], str]:
+def _objects(body: str) -> tuple[list[object], str]:
     r"""The objects and lists that can be read, and the text around them with ``\0`` for each."""
     values, rest, position, unread = [], "", 0, 0
     while (opening := _opening.search(body, position)) and unread < MOST_UNREAD:
@@ -143,7 +140,7 @@ def _objects(body: str) -> tuple[list[Any], str]:
     return values, rest + body[position:]
 
 
-def _tasks(value: Any, room: int = DEEPEST) -> Iterator[dict[str, Any]]:
+def _tasks(value: object, room: int = DEEPEST) -> Iterator[dict[str, object]]:
     """The objects in ``value`` that have a question."""
     if isinstance(value, dict):
         named = {_key(key): inner for key, inner in value.items()}
@@ -159,12 +156,12 @@ def _key(key: object) -> str:
     return re.sub(r"[\s-]+", "_", str(key).strip().lower())
 
 
-def _is_placeholder(task: dict[str, Any]) -> bool:
+def _is_placeholder(task: Mapping[str, object]) -> bool:
     """Whether the question is the ``...`` of a format that the reply repeats."""
     return isinstance(task["question"], str) and not re.search(r"\w", task["question"])
 
 
-def _parts(value: dict[str, Any]) -> ProposalParts | str:
+def _parts(value: Mapping[str, object]) -> ProposalParts | str:
     """The parts of a proposal that is an object."""
     value = with_usual_names(value)
     question, program = value.get("question"), value.get("program") or ""
@@ -245,11 +242,11 @@ def _unfenced(text: str) -> str:
     return whole[1].strip("\n") if whole and "```" not in whole[1] else text
 
 
-def _is_texts(value: object) -> bool:
+def _is_texts(value: object) -> TypeGuard[list[str]]:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-def task_schema(*, long: bool = False) -> dict[str, Any]:
+def task_schema(*, long: bool = False) -> dict[str, object]:
     """Return the JSON schema of a proposal, with steps and their programs where it is ``long``."""
     text = {"type": "string"}
     texts = {"type": "array", "items": text}

@@ -235,7 +235,9 @@ async def _act(progress: AttemptProgress, calls: Sequence[ToolCall], conditions:
         result = await call_tool(call, work) if number < progress.calls else _refused(call, work)
         for index in range(before, len(work.journal)):
             done = work.journal[index]
-            _blame(done.result)
+            if done.result.state in _NOBODYS_FAULT:
+                why = f"{done.result.state.value}: {done.result.output[:200]}"
+                raise TransientError("The sandbox did not run a tool call.", why)
             stored = await keeper.keep(done.files)
             work.journal[index] = replace(done, files=stored)
             result_kept = done.result.model_copy(update={"work": keeper.work})
@@ -284,12 +286,6 @@ async def _workspace(progress: AttemptProgress, conditions: Conditions) -> Works
 def _printed(result: ToolResult) -> str | None:
     """The last line that a call printed, None where it failed or printed nothing."""
     return plain_output(result.output) or None if result.state is ToolState.OK else None
-
-
-def _blame(result: ToolResult) -> None:
-    """Raises TransientError where a call was not run through no fault of the student's."""
-    if result.state in _NOBODYS_FAULT:
-        raise TransientError("The sandbox did not run a tool call.", f"{result.state.value}: {result.output[:200]}")
 
 
 def _refused(call: ToolCall, work: Workspace) -> ToolResult:

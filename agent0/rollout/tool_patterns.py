@@ -2,10 +2,9 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from agent0.events.values import Turn
 from agent0.stats.intervals import wilson
@@ -23,7 +22,7 @@ class Call:
 
     tool: str
     state: str
-    arguments: dict[str, Any]
+    arguments: Mapping[str, object]
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ def used(calls: Sequence[Call]) -> str:
     return "+".join(went_well) or (FAILED if calls else NO_TOOL)
 
 
-def tool_shares(traces: Sequence[Trace]) -> list[dict[str, Any]]:
+def tool_shares(traces: Sequence[Trace]) -> list[dict[str, str | float]]:
     """One row per tool: calls, the share of them that succeeded, and attempts that used it."""
     calls: dict[str, list[bool]] = defaultdict(list)
     attempts: dict[str, set[str]] = defaultdict(set)
@@ -63,7 +62,7 @@ def tool_shares(traces: Sequence[Trace]) -> list[dict[str, Any]]:
     ]
 
 
-def transitions(traces: Iterable[Trace]) -> list[dict[str, Any]]:
+def transitions(traces: Iterable[Trace]) -> list[dict[str, str | float | None]]:
     """Count which tool follows which, from the start to the answer, most frequent first.
 
     With the share of right attempts among those in which it happened (undecided ones left out, None: all were).
@@ -90,7 +89,7 @@ def transitions(traces: Iterable[Trace]) -> list[dict[str, Any]]:
     ]
 
 
-def with_and_without(traces: Iterable[Trace]) -> list[dict[str, Any]]:
+def with_and_without(traces: Iterable[Trace]) -> list[dict[str, str | float | None]]:
     """Compare the accuracy of decided attempts by the tools they used.
 
     A correlation, not an effect: attempts chose their tools.
@@ -99,7 +98,7 @@ def with_and_without(traces: Iterable[Trace]) -> list[dict[str, Any]]:
     for trace in traces:
         if trace.correct is not None:
             groups[used(trace.calls)].append(trace.correct)
-    rows = []
+    rows: list[dict[str, str | float | None]] = []
     for mark, rights in sorted(groups.items(), key=lambda entry: (-len(entry[1]), entry[0])):
         low, high = wilson(sum(rights), len(rights))
         rows.append(

@@ -11,7 +11,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
 
 from agent0.chat_format import CLOSE, OPEN, format_action
 from agent0.events.values import Turn
@@ -193,7 +192,7 @@ def toolbox(specs: Sequence[ToolSpec]) -> Toolbox:
     return Toolbox(frozenset(types), text_arguments(specs), types)
 
 
-def _types(properties: Mapping[str, Any]) -> dict[str, str]:
+def _types(properties: Mapping[str, object]) -> dict[str, str]:
     return {name: str(schema.get("type", "any")) for name, schema in properties.items() if isinstance(schema, dict)}
 
 

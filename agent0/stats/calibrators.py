@@ -9,13 +9,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
 
 from agent0.stats.logistic_fit import fit_logistic
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 BINS = 10
 _NEAREST = 1e-6
@@ -101,8 +100,6 @@ def ece_interval(
     confidences: Sequence[float], outcomes: Sequence[bool], *, rounds: int = 1000, seed: int = 0
 ) -> tuple[float, float]:
     """95 % percentile bootstrap interval of ``ece``, resampling items ``rounds`` times."""
-    import numpy as np
-
     size = len(confidences)
     if not size:
         return 0.0, 1.0
@@ -112,10 +109,8 @@ def ece_interval(
     return float(errors[int(0.025 * rounds)]), float(errors[math.ceil(0.975 * rounds) - 1])
 
 
-def _places(confidences: Sequence[float]) -> "npt.NDArray[np.float64]":
+def _places(confidences: Sequence[float]) -> npt.NDArray[np.float64]:
     """[items, bins]: 1 where the item is in the bin."""
-    import numpy as np
-
     members = np.zeros((len(confidences), BINS))
     members[range(len(confidences)), [_bin_of(c, BINS) for c in confidences]] = 1
     return members
@@ -148,8 +143,6 @@ def auroc(confidences: Sequence[float], outcomes: Sequence[bool]) -> float | Non
 
 def ece_floor(confidences: Sequence[float], *, rounds: int = 200, seed: int = 0) -> float:
     """Mean ``ece`` of perfectly calibrated outcomes at these confidences: what sampling noise alone produces."""
-    import numpy as np
-
     if not confidences:
         return 0.0
     predicted = np.asarray(confidences)
@@ -187,8 +180,6 @@ def worth(
 
     None without items. An AUROC's interval leaves draws out in which all outcomes are alike.
     """
-    import numpy as np
-
     if not confidences:
         return None
     names = {name: index for index, name in enumerate(dict.fromkeys(clusters or ()))}
@@ -214,20 +205,16 @@ def worth(
     )
 
 
-def _middle(values: "npt.NDArray[np.float64]") -> tuple[float, float]:
+def _middle(values: npt.NDArray[np.float64]) -> tuple[float, float]:
     """The percentile interval that holds 95 % of ``values``."""
-    import numpy as np
-
     low, high = np.quantile(values, (0.025, 0.975))
     return float(low), float(high)
 
 
 def _areas(
-    drawn: "npt.NDArray[np.int64]", predicted: "npt.NDArray[np.float64]", came: "npt.NDArray[np.float64]"
-) -> "npt.NDArray[np.float64]":
+    drawn: npt.NDArray[np.int64], predicted: npt.NDArray[np.float64], came: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
     """The AUROC of each draw; [rounds, items] say how often an item was drawn."""
-    import numpy as np
-
     order = np.argsort(predicted, kind="stable")
     starts = np.unique(predicted[order], return_index=True)[1]
     right = np.add.reduceat(drawn[:, order] * came[order], starts, axis=1)

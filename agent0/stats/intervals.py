@@ -1,4 +1,4 @@
-"""Intervals on shares, exact where the field has exact ones."""
+"""Intervals on shares, exact where the field has exact ones, and a test of two shares of different items."""
 
 import math
 
@@ -6,11 +6,11 @@ Z95 = 1.959963984540054
 """Two-sided 95 % quantile of the normal distribution."""
 
 
-def wilson(successes: int, n: int, z: float = Z95) -> tuple[float, float]:
+def wilson(successes: int, n: int) -> tuple[float, float]:
     """Wilson score interval of a share (Wilson 1927), which lies in it; (0, 1) where n is 0."""
     if not n:
         return 0.0, 1.0
-    share = successes / n
+    share, z = successes / n, Z95
     centre = share + z * z / (2 * n)
     half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     scale = 1 + z * z / n
@@ -26,3 +26,18 @@ def quantile(values: list[float], q: float) -> float:
     ordered = sorted(values)
     rank = math.ceil(round(q * len(ordered), 9))  # 0.55 * 100 is a little more than 55
     return ordered[max(rank, 1) - 1] if ordered else 0.0
+
+
+def fisher(right: int, n: int, other_right: int, m: int) -> float:
+    """Two-sided p of Fisher's exact test (Fisher 1922): ``right`` of ``n`` against ``other_right`` of ``m``.
+
+    The chance, both shares being one, of a table that is as unlikely as this one; computed in whole numbers.
+    """
+    total = right + other_right
+
+    def ways(first: int) -> int:
+        return math.comb(n, first) * math.comb(m, total - first)
+
+    tables = map(ways, range(max(0, total - m), min(n, total) + 1))
+    here = ways(right)
+    return sum(table for table in tables if table <= here) / math.comb(n + m, total)

@@ -7,9 +7,9 @@ tasks (``agent0.infra.tiny.search_examples``).
 
 import hashlib
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from agent0.events.values import Split, Task
 from agent0.tasks.families import Family, Params, families, requested_families
@@ -111,16 +111,12 @@ def _spread(
         share = n // len(cells) + (number < n % len(cells))
         for index, (family, level) in enumerate(shuffled):
             size = share // len(shuffled) + (index < share % len(shuffled))
-            tasks += _drawn_tasks(family, level, size, partial(_may, split, without), rng)
+            tasks += _drawn_tasks(family, level, size, split, without, rng)
     return tuple(tasks)
 
 
-def _may(split: Split, without: AbstractSet[str], family: Family, params: Params) -> bool:
-    return split_of(split_key(family, params)) == split and family.canonical(params) not in without
-
-
 def _drawn_tasks(
-    family: Family, level: int, n: int, may: Callable[[Family, Params], bool], rng: random.Random
+    family: Family, level: int, n: int, split: Split, without: AbstractSet[str], rng: random.Random
 ) -> list[Task]:
     tasks_by_form: dict[str, Task] = {}
     misses = 0
@@ -128,7 +124,8 @@ def _drawn_tasks(
         misses += 1
         params = family.sample(level, rng)
         canonical = family.canonical(params)
-        if canonical in tasks_by_form or not may(family, params) or family.level(params) != level:
+        is_new = canonical not in tasks_by_form and canonical not in without
+        if not is_new or split_of(split_key(family, params)) != split or family.level(params) != level:
             continue
         task = task_of(family, family.render(params, rng))
         if task:

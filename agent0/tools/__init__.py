@@ -5,24 +5,14 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 
 from agent0.events.values import ToolState
 from agent0.registry import Registry
 from agent0.tools.definition import SANDBOXED, VALUES, Example, Need, Run, Tool
 from agent0.tools.workspace import Workspace
 
-__all__ = [
-    "SANDBOXED",
-    "VALUES",
-    "Example",
-    "Tool",
-    "arguments_of",
-    "control_names",
-    "offered",
-    "tool",
-    "tools",
-]
+__all__ = ["SANDBOXED", "VALUES", "Example", "Tool", "arguments_of", "control_names", "offered", "tool", "tools"]
 
 _tools = Registry[str, Tool](
     "tools", f"{__name__}.builtin", same=lambda registered, new: registered.run.__module__ == new.run.__module__
@@ -32,7 +22,7 @@ _tools = Registry[str, Tool](
 def tool(
     *,
     pure: bool,
-    examples: Sequence[Example | Mapping[str, Any]] = (),
+    examples: Sequence[Example | Mapping[str, JsonValue]] = (),
     states: Sequence[ToolState] = SANDBOXED,
     untrusted: bool = False,
     control: bool = False,

@@ -4,13 +4,13 @@ import difflib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from pydantic import ValidationError
 
-from agent0.events.values import ToolCall, ToolResult, ToolState
+from agent0.events.values import ToolCall, ToolResult
 from agent0.tools import offered
 from agent0.tools.definition import Tool
+from agent0.tools.paths import mistaken
 from agent0.tools.results import refused, shorten
 from agent0.tools.snapshots import Files
 from agent0.tools.workspace import Done, Workspace
@@ -50,19 +50,19 @@ async def call_tool(call: ToolCall, work: Workspace, *, inner: bool = False) -> 
 
 async def _answer(call: ToolCall, work: Workspace) -> ToolResult:
     if call.error:
-        return _mistake(f"The call could not be read: {call.error}")
+        return mistaken(f"The call could not be read: {call.error}")
     usable = {name: entry for name, entry in offered(work).items() if name in work.allowed}
     chosen = usable.get(call.name)
     if chosen is None:
-        return _mistake(_unknown(call.name, sorted(usable)))
+        return mistaken(_unknown(call.name, sorted(usable)))
     if reason := chosen.denial(work.policy):
         return refused(reason)
     try:
         values = chosen.arguments.model_validate(call.arguments).model_dump()
     except ValidationError as error:
-        return _mistake(_misfit(chosen, problems(error, chosen.spec.parameters)))
+        return mistaken(_misfit(chosen, problems(error, chosen.spec.parameters)))
     if chosen.foreign and (violations := chosen.foreign.check(values)):
-        return _mistake(_misfit(chosen, violations))
+        return mistaken(_misfit(chosen, violations))
     if work.cache is None or not chosen.pure or work.seconds < _SHARING_S:
         return await chosen.run(work, **values)
     key = [chosen.name, values, work.fingerprint, work.policy.model_dump()]
@@ -70,7 +70,7 @@ async def _answer(call: ToolCall, work: Workspace) -> ToolResult:
     return result
 
 
-async def _alone(chosen: Tool, work: Workspace, values: dict[str, Any]) -> tuple[ToolResult, Files]:
+async def _alone(chosen: Tool, work: Workspace, values: Mapping[str, object]) -> tuple[ToolResult, Files]:
     """On a copy: several attempts may wait for one execution, and each gets its own folder."""
     copy = replace(work)
     result = await chosen.run(copy, **values)
@@ -89,17 +89,13 @@ def _readable(work: Workspace, result: ToolResult) -> ToolResult:
     return result.model_copy(update={"output": output})
 
 
-def _mistake(text: str) -> ToolResult:
-    return ToolResult(state=ToolState.ERROR, output=text)
-
-
 def _unknown(name: str, names: list[str]) -> str:
     near = difflib.get_close_matches(name[:64], names, n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
     return f"There is no tool named {name[:64]!r}.{hint} The tools are: {', '.join(names) or 'none'}."
 
 
-def problems(error: ValidationError, schema: Mapping[str, Any], *, names_only: bool = False) -> list[str]:
+def problems(error: ValidationError, schema: Mapping[str, object], *, names_only: bool = False) -> list[str]:
     """Describe what does not fit ``schema``: up to five arguments, each with what it should be, or what its name may
     mean.
 
@@ -118,18 +114,24 @@ def problems(error: ValidationError, schema: Mapping[str, Any], *, names_only: b
     return [f"{name}: {message}" for name, message in list(messages.items())[:5]]
 
 
-def _explanation(kind: str, message: str, path: Sequence[int | str], schema: Mapping[str, Any]) -> str:
+def _explanation(kind: str, message: str, path: Sequence[int | str], schema: Mapping[str, object]) -> str:
     if kind == "extra_forbidden":
         near = difflib.get_close_matches(str(path[-1])[:64], _names(path, schema), n=1)
         return f"there is no such argument{f' (did you mean {near[0]}?)' if near else ''}"
     return "Input should be an object" if kind in ("dict_type", "model_type") else message
 
 
-def _names(path: Sequence[int | str], schema: Mapping[str, Any]) -> list[str]:
+def _names(path: Sequence[int | str], schema: Mapping[str, object]) -> list[str]:
     """Arguments there are beside ``path``."""
     for part in path[:-1]:
-        schema = schema.get("items", {}) if isinstance(part, int) else schema.get("properties", {}).get(part, {})
-    return list(schema.get("properties", {}))
+        inner = schema.get("items") if isinstance(part, int) else _properties(schema).get(part)
+        schema = inner if isinstance(inner, Mapping) else {}
+    return list(_properties(schema))
+
+
+def _properties(schema: Mapping[str, object]) -> Mapping[str, object]:
+    properties = schema.get("properties")
+    return properties if isinstance(properties, Mapping) else {}
 
 
 def _misfit(chosen: Tool, wrong: list[str]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from agent0.events.policies import PolicyKind
 from agent0.events.values import ToolResult, ToolState
@@ -35,10 +35,10 @@ class Example:
     ``output`` is what it prints, None where that varies.
     """
 
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, JsonValue]
     output: str | None = None
     state: ToolState = ToolState.OK
-    after: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    after: tuple[tuple[str, Mapping[str, JsonValue]], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class ExternalTool:
     of arguments."""
 
     description: str
-    schema: Mapping[str, Any]
-    check: Callable[[Mapping[str, Any]], list[str]]
+    schema: Mapping[str, object]
+    check: Callable[[Mapping[str, object]], list[str]]
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Tool:
         return ToolSpec(self.name, inspect.getdoc(self.run) or "", parameters)
 
 
-def _simple(schema: Any, definitions: Mapping[str, Any]) -> Any:
+def _simple(schema: Any, definitions: Mapping[str, Mapping[str, object]]) -> Any:
     """A JSON schema for small models: nothing is said elsewhere, and titles that repeat a name are left out."""
     if isinstance(schema, list):
         return [_simple(element, definitions) for element in schema]

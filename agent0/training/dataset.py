@@ -2,8 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from agent0.errors import NotFoundError
 from agent0.events.base import Recorded
@@ -63,31 +62,28 @@ def _trajectories(
         event = recorded.event
         assert isinstance(event, TaskAttempted | TaskProposed)  # noqa: S101 - _join keeps only these
         task = joined.tasks.get(event.task)
-        trajectories.append(
-            ScoredTrajectory(
-                event_id=recorded.id,
-                group=event.task,
-                author=event.student if isinstance(event, TaskAttempted) else event.teacher,
-                trajectory=redeem(event.trajectory, event.trajectory_artifact, artifacts),
-                reward=_reward(joined, key),
-                solve_rate=joined.rates.get(event.task),
-                success=bool(joined.reviews.get(key, joined.verdicts.get(key))),
-                family=task.family if task else "",
-                level=task.level if task else 0,
-                problem=event.trajectory_problem,
-                iteration=event.iteration,
-                doubt=joined.doubts.get(event.task, ""),
-                **(_of_attempt(event, artifacts) if isinstance(event, TaskAttempted) else {}),
-            )
+        scored = ScoredTrajectory(
+            event_id=recorded.id,
+            group=event.task,
+            author=event.student if isinstance(event, TaskAttempted) else event.teacher,
+            trajectory=redeem(event.trajectory, event.trajectory_artifact, artifacts),
+            reward=_reward(joined, key),
+            solve_rate=joined.rates.get(event.task),
+            success=bool(joined.reviews.get(key, joined.verdicts.get(key))),
+            family=task.family if task else "",
+            level=task.level if task else 0,
+            problem=event.trajectory_problem,
+            iteration=event.iteration,
+            doubt=joined.doubts.get(event.task, ""),
         )
+        trajectories.append(_with_attempt(scored, event, artifacts) if isinstance(event, TaskAttempted) else scored)
     return trajectories
 
 
-def _of_attempt(event: TaskAttempted, artifacts: Artifacts) -> dict[str, Any]:
-    """What only an attempt has. A conversation is kept where other models wrote in it: it may be distilled."""
-    turns = _turns(event, artifacts) if event.authors else ()
-    answered = event.answer is not None
-    return {"answered": answered, "tools": _tools(event, artifacts), "authors": event.authors, "turns": turns}
+def _with_attempt(scored: ScoredTrajectory, event: TaskAttempted, artifacts: Artifacts) -> ScoredTrajectory:
+    """With what only an attempt has. A conversation is kept where other models wrote in it: it may be distilled."""
+    turns, tools = _turns(event, artifacts) if event.authors else (), _tools(event, artifacts)
+    return replace(scored, answered=event.answer is not None, tools=tools, authors=event.authors, turns=turns)
 
 
 def _tools(event: TaskAttempted, artifacts: Artifacts) -> tuple[str, ...]:
@@ -103,7 +99,8 @@ def _join(request: TrainingRequested, events: Iterable[Recorded]) -> _Joined:
         match recorded.event:
             case TaskAttempted() as event if request.role == "student":
                 joined.written[event.attempt] = recorded
-            case TaskProposed() as event if request.role == "teacher" and not _is_row(event):
+            # a row of a file was written by no teacher
+            case TaskProposed() as event if request.role == "teacher" and not (event.proposal and event.proposal.row):
                 joined.written[event.task] = recorded
             case ResultVerified() as event:
                 joined.verdicts[event.attempt] = event.correct
@@ -112,11 +109,6 @@ def _join(request: TrainingRequested, events: Iterable[Recorded]) -> _Joined:
             case RewardAssigned() as event:
                 _add_reward(joined, request.role, event)
     return joined
-
-
-def _is_row(event: TaskProposed) -> bool:
-    """Whether it is a row of a file, which no teacher wrote."""
-    return event.proposal is not None and event.proposal.row is not None
 
 
 def _add_reward(joined: _Joined, role: Role, event: RewardAssigned) -> None:

@@ -3,7 +3,6 @@ are of what its base was taught, and how many of anything else."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from agent0.events.base import Recorded
 from agent0.events.checkpoints import CheckpointTrained
@@ -35,25 +34,40 @@ class Diet:
     strange: int
 
 
+@dataclass(frozen=True)
+class DietTotal:
+    """What several checkpoints were trained on together; each share is of all ``tokens``, None where there are none."""
+
+    checkpoints: int
+    tokens: int
+    own: int
+    taught: int
+    other: int
+    wrong: int
+    strange: int
+    own_share: float | None
+    taught_share: float | None
+    other_share: float | None
+
+
 def diet_of(
     trained: CheckpointTrained,
-    manifest: Mapping[str, Any],
+    events: Sequence[str],
     written: Mapping[str, Recorded],
     sampled: Callable[[Recorded], Trajectory | None],
     right: Mapping[str, bool],
     authors: Sequence[str],
 ) -> Diet:
-    """Say what ``trained`` was trained on.
+    """Say what ``trained`` was trained on: ``events`` are the ids that its manifest names.
 
     ``written`` are attempts and proposals of its run by event id, ``sampled`` gives what the author of one sampled,
     ``right`` is what was verified of attempts by their id, ``authors`` are the checkpoints of its role in this run, the
     base among them.
     """
-    names = [str(name) for name in manifest.get("events", ())]
-    own_events = {name: written[name] for name in names if name in written and _author(written[name]) in authors}
+    own_events = {name: written[name] for name in events if name in written and _author(written[name]) in authors}
     attempts = [recorded.event.attempt for recorded in own_events.values() if isinstance(recorded.event, TaskAttempted)]
     sampled_tokens, taught, other, counted = _tokens(
-        trained, [own_events[name] for name in names if name in own_events], sampled
+        trained, [own_events[name] for name in events if name in own_events], sampled
     )
     return Diet(
         trained.checkpoint,
@@ -62,9 +76,9 @@ def diet_of(
         taught,
         other,
         counted,
-        answers=len(set(names)),
+        answers=len(set(events)),
         wrong=sum(not right.get(attempt, False) for attempt in attempts),
-        strange=len(set(names) - set(own_events)),
+        strange=len(set(events) - set(own_events)),
     )
 
 
@@ -88,9 +102,10 @@ def _tokens(
     return sampled_tokens, 0, 0, ONCE
 
 
-def total(diets: Sequence[Diet]) -> dict[str, Any]:
-    """Add the tokens of several checkpoints up, with each source's share of them (None where there are none)."""
-    sums = {name: sum(getattr(diet, name) for diet in diets) for name in ("own", "taught", "other", "wrong", "strange")}
-    tokens = sums["own"] + sums["taught"] + sums["other"]
-    shares = {f"{name}_share": sums[name] / tokens if tokens else None for name in ("own", "taught", "other")}
-    return {"checkpoints": len(diets), "tokens": tokens, **sums, **shares}
+def total(diets: Sequence[Diet]) -> DietTotal:
+    """Add the tokens and answers of several checkpoints up."""
+    own, taught, other = (sum(getattr(diet, name) for diet in diets) for name in ("own", "taught", "other"))
+    tokens = own + taught + other
+    wrong, strange = sum(diet.wrong for diet in diets), sum(diet.strange for diet in diets)
+    shares = [count / tokens if tokens else None for count in (own, taught, other)]
+    return DietTotal(len(diets), tokens, own, taught, other, wrong, strange, *shares)

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from agent0.events.base import sha256
 from agent0.events.checkpoints import TrainingRequested
@@ -13,7 +12,7 @@ NOTED = ("checkpoint", "parent", "parent_adapter", "dataset", "seed", "recipe")
 """What an adapter says of itself; ``lineage`` is the digest of these."""
 
 
-def manifest(chosen: DatasetSelection, request: TrainingRequested, recipe: Mapping[str, Any]) -> dict[str, Any]:
+def manifest(chosen: DatasetSelection, request: TrainingRequested, recipe: Mapping[str, object]) -> dict[str, object]:
     """The manifest of a training: everything that its adapter follows from.
 
     ``events`` are ids: first those of ``samples`` (each with its advantage, upper clip and weight), then those
@@ -21,7 +20,7 @@ def manifest(chosen: DatasetSelection, request: TrainingRequested, recipe: Mappi
     example by the event it was made from, the digest of its text and its weight. No run is named, so equal datasets
     have equal manifests.
     """
-    content: dict[str, Any] = {
+    content: dict[str, object] = {
         "role": request.role,
         "events": list(chosen.used),
         "samples": [[s.advantage, s.clip_high, s.weight] for s in chosen.samples],
@@ -48,12 +47,12 @@ def canonical(value: object) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
-def dataset_sha(manifest: Mapping[str, Any]) -> str:
+def dataset_sha(manifest: Mapping[str, object]) -> str:
     """Digest of a manifest without ``until``, the bound of reading, which does not change what was read."""
     return sha256(canonical({key: value for key, value in manifest.items() if key != "until"}))
 
 
-def adapter_metadata(request: TrainingRequested, recipe: Mapping[str, Any], dataset: str) -> dict[str, str]:
+def adapter_metadata(request: TrainingRequested, recipe: Mapping[str, object], dataset: str) -> dict[str, str]:
     """The metadata that an adapter carries: its inputs by digest, and the digest of these (``lineage``)."""
     inputs = {
         "checkpoint": request.checkpoint,

@@ -3,7 +3,6 @@ experiment that retrains its past."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from agent0.errors import OperationError
 from agent0.events.base import Event
@@ -60,7 +59,7 @@ async def make_checkpoint(
     return [selected, trained]
 
 
-def settings_of(role: Role, iteration: int, plan: RunConfig) -> dict[str, Any]:
+def settings_of(role: Role, iteration: int, plan: RunConfig) -> dict[str, object]:
     """The settings of a training of ``role`` in ``iteration``, as trainers read them and adapters record them."""
     actor: ActorConfig = plan.student if role == "student" else plan.teacher
     recipe = plan.training.student if role == "student" else plan.training.teacher
@@ -94,7 +93,7 @@ async def _chosen(
     return with_distilled(selection, past, plan, request.seed) if request.role == "student" else (selection, {})
 
 
-def _job(request: TrainingRequested, chosen: DatasetSelection, settings: dict[str, Any], dataset: str) -> TrainJob:
+def _job(request: TrainingRequested, chosen: DatasetSelection, settings: dict[str, object], dataset: str) -> TrainJob:
     return TrainJob(
         chosen.samples,
         chosen.replay,

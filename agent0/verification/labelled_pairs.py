@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from agent0.errors import ConfigError
 from agent0.grading import Grade
@@ -38,7 +38,41 @@ class Decided:
     policy: bool
 
 
-def read_pairs(text: str, name: str) -> list[dict[str, Any]]:
+class PairShares(TypedDict):
+    """How many pairs there are and which shares of them are decided as labelled; None where there are none."""
+
+    n: int
+    accuracy: float | None
+    lower95: float | None
+    tpr: float | None
+    fpr: float | None
+    undecided: int
+    slowest_s: float
+    wrong: list[str]
+
+
+class PairSummary(PairShares):
+    """The shares of pairs, and apart from them those of pairs on which graders may differ."""
+
+    policy: PairShares
+
+
+class LabelledPair(TypedDict, total=False):
+    """A row of a file of pairs: an answer has a gold and a form, a program what it is tested with."""
+
+    pair_id: str
+    candidate: str
+    label: str
+    policy: bool
+    gold: str
+    form: str
+    kind: str
+    setup: str
+    test: str
+    entry_point: str
+
+
+def read_pairs(text: str, name: str) -> list[LabelledPair]:
     """Read and check the rows of a file of pairs, of answers or of programs.
 
     Raises:
@@ -66,7 +100,7 @@ def decoded(data: bytes, name: str) -> str:
         ) from error
 
 
-def _rows(text: str, name: str) -> Iterator[dict[str, Any]]:
+def _rows(text: str, name: str) -> Iterator[LabelledPair]:
     lines: dict[str, int] = {}
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
@@ -77,21 +111,19 @@ def _rows(text: str, name: str) -> Iterator[dict[str, Any]]:
             raise ConfigError(f"{name}, line {number}: the field {error} is there twice.") from error
         except (ValueError, RecursionError) as error:
             raise ConfigError(f"{name}, line {number}: no JSON.", f"{error}.") from error
-        if not isinstance(row, dict):
-            raise ConfigError(f"{name}, line {number}: no JSON object.")
         _check(row, f"{name}, line {number}")
-        row = _with_one_answer(row, f"{name}, line {number}")
-        if (first := lines.setdefault(row["pair_id"], number)) != number:
-            raise ConfigError(f"{name}, line {number}: pair_id {row['pair_id']!r} is that of line {first} too.")
-        yield row
+        pair = _with_one_answer(row, f"{name}, line {number}")
+        if (first := lines.setdefault(pair["pair_id"], number)) != number:
+            raise ConfigError(f"{name}, line {number}: pair_id {pair['pair_id']!r} is that of line {first} too.")
+        yield pair
 
 
 class _TwiceError(Exception):
     """A field that an object has twice."""
 
 
-def _once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
-    out: dict[str, Any] = {}
+def _once(fields: list[tuple[str, object]]) -> dict[str, object]:
+    out: dict[str, object] = {}
     for name, value in fields:
         if name in out:
             raise _TwiceError(ascii(name[:80]))
@@ -99,7 +131,9 @@ def _once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
     return out
 
 
-def _check(row: Mapping[str, Any], location: str) -> None:
+def _check(row: object, location: str) -> None:
+    if not isinstance(row, dict):
+        raise ConfigError(f"{location}: no JSON object.")
     required = _CODE if _is_program(row) else _MATHS
     for field in required:
         if not isinstance(row.get(field), str):
@@ -109,13 +143,17 @@ def _check(row: Mapping[str, Any], location: str) -> None:
     for field, allowed in _WORDS.items():
         if field in row and row[field] not in allowed:
             raise ConfigError(f"{location}: {field} {str(row[field])[:80]!r} is none of {', '.join(allowed)}.")
+    _check_policy_and_kind(row, location)
+
+
+def _check_policy_and_kind(row: Mapping[str, object], location: str) -> None:
     if not isinstance(row.get("policy", False), bool):
         raise ConfigError(f"{location}: policy is neither true nor false.")
     if row.get("kind", VALUE) not in kinds():
         raise ConfigError(f"{location}: kind {str(row['kind'])[:80]!r} is none of {', '.join(kinds())}.")
 
 
-def _with_one_answer(row: dict[str, Any], location: str) -> dict[str, Any]:
+def _with_one_answer(row: LabelledPair, location: str) -> LabelledPair:
     """``row`` with the answer alone for its gold, where that is published with its solution."""
     if "gold" not in row or row.get("kind", VALUE) != VALUE:
         return row
@@ -125,12 +163,12 @@ def _with_one_answer(row: dict[str, Any], location: str) -> dict[str, Any]:
         raise ConfigError(f"{location}: gold cannot be read.", f"{error}.") from error
 
 
-def _is_program(row: Mapping[str, Any]) -> bool:
+def _is_program(row: Mapping[str, object]) -> bool:
     """Answers have a gold or a form, programs what they are tested with; what has neither should be an answer."""
     return not {"gold", "form"} & row.keys() and bool({"setup", "test", "entry_point"} & row.keys())
 
 
-async def decide_pairs(rows: Sequence[Mapping[str, Any]], sandbox: Sandbox, at_once: int = AT_ONCE) -> list[Decided]:
+async def decide_pairs(rows: Sequence[LabelledPair], sandbox: Sandbox, at_once: int = AT_ONCE) -> list[Decided]:
     """Decide every pair by the verifier; ``at_once`` is how many the sandbox carries out concurrently."""
     room = asyncio.Semaphore(at_once)
     clock = asyncio.get_running_loop().time
@@ -141,22 +179,22 @@ async def decide_pairs(rows: Sequence[Mapping[str, Any]], sandbox: Sandbox, at_o
     if any(grade is not None and grade.symbolic for grade, _ in graded):
         await asyncio.gather(*(warm(sandbox) for _ in range(at_once)))
 
-    async def decide(row: Mapping[str, Any], grade: Grade | None, spent: float) -> Decided:
+    async def decide(row: LabelledPair, grade: Grade | None, spent: float) -> Decided:
         async with room:
             start = clock()
             correct, reason = await _verdict(row, grade, sandbox)
             accept, policy = row["label"] == "accept", bool(row.get("policy"))
-            return Decided(str(row["pair_id"]), accept, correct, reason, spent + clock() - start, policy)
+            return Decided(row["pair_id"], accept, correct, reason, spent + clock() - start, policy)
 
     return list(await asyncio.gather(*(decide(row, *comparison) for row, comparison in zip(rows, graded, strict=True))))
 
 
-def _compared(row: Mapping[str, Any]) -> Grade:
-    reply, kind = row["form"] == "response", str(row.get("kind", VALUE))
+def _compared(row: LabelledPair) -> Grade:
+    reply, kind = row["form"] == "response", row.get("kind", VALUE)
     return compared(row["gold"], row["candidate"], reply=reply, kind=kind)
 
 
-async def _verdict(row: Mapping[str, Any], grade: Grade | None, sandbox: Sandbox) -> tuple[bool | None, str]:
+async def _verdict(row: LabelledPair, grade: Grade | None, sandbox: Sandbox) -> tuple[bool | None, str]:
     if grade is not None:
         grade = await settle(grade, sandbox) if grade.symbolic else grade
         return grade.correct, grade.reason
@@ -164,13 +202,13 @@ async def _verdict(row: Mapping[str, Any], grade: Grade | None, sandbox: Sandbox
     return outcome.passed, outcome.reason
 
 
-def summary(decided: Sequence[Decided]) -> dict[str, Any]:
+def summary(decided: Sequence[Decided]) -> PairSummary:
     """Counts and rates over decided pairs; undecided pairs count as rejected. Policy pairs are counted apart."""
     core = [pair for pair in decided if not pair.policy]
     return {**_shares(core), "policy": _shares([pair for pair in decided if pair.policy])}
 
 
-def _shares(decided: Sequence[Decided]) -> dict[str, Any]:
+def _shares(decided: Sequence[Decided]) -> PairShares:
     wrong = [pair for pair in decided if (pair.correct is True) != pair.accept]
     right = [pair for pair in decided if pair.accept]
     false = [pair for pair in decided if not pair.accept]

@@ -97,7 +97,7 @@ class Step:
         if part[0].over:
             over = self._rows(part, logprobs, batch, slice(len(part), None))
             rows = MinibatchRows(**{**vars(rows), "over": over})
-        loss = self._objective.loss(rows, self._recipe.knobs)
+        loss = self._objective.loss(rows, self._recipe)
         if entropy is not None:
             bonus = entropy_bonus(entropy[: len(part)], rows.mask, rows.weight)
             loss = Loss(loss.loss - self._recipe.entropy * bonus, {**loss.metrics, "entropy": bonus.detach()})

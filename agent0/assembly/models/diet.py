@@ -46,8 +46,8 @@ async def diets(log: "Log", artifacts: Artifacts, run: str) -> list[Diet]:
         return redeem(event.trajectory, event.trajectory_artifact, artifacts)
 
     def diet(training: CheckpointTrained) -> Diet:
-        content = json.loads(artifacts.get(training.manifest)) if training.manifest else {}
+        events = json.loads(artifacts.get(training.manifest)).get("events", ()) if training.manifest else ()
         authors = [BASE, *(other.checkpoint for other in trained if other.role == training.role)]
-        return diet_of(training, content, written, sampled, right, authors)
+        return diet_of(training, events, written, sampled, right, authors)
 
     return [diet(training) for training in trained]

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from agent0.assembly.evaluation.finished_items import FinishedItems
@@ -20,7 +20,7 @@ from agent0.evaluation.protocol import (
     OWN_SETS,
     EvaluationProtocol,
 )
-from agent0.evaluation.protocol_runner import ProtocolResult, as_json_lines, as_row, of_row, run_protocol
+from agent0.evaluation.protocol_runner import ProtocolResult, as_json_lines, of_row, run_protocol
 from agent0.events.checkpoints import StudentExamined
 from agent0.events.values import Split, Task
 from agent0.infra.log.event_log import Log
@@ -62,7 +62,7 @@ class ProtocolSession:
                 self.verifier,
                 at_once,
                 answered,
-                lambda index, answer: add(index, as_row(answer)),
+                lambda index, answer: add(index, asdict(answer)),
             )
 
     def key(self, exam: EvaluationProtocol) -> str:

@@ -59,21 +59,22 @@ def diet(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     entries = console.run_async(lambda: _read(name))
     rows, summed = [asdict(entry) for entry in entries], total(entries)
     if as_json:
-        console.data({"run": name, "checkpoints": rows, "total": summed})
+        console.data({"run": name, "checkpoints": rows, "total": asdict(summed)})
         return
     console.table(rows, as_json)
-    if not summed["tokens"]:
+    if not summed.tokens:
         console.say(f"Run {name} has trained nothing.")
         return
-    written, taught, other = (f"{100 * summed[f'{source}_share']:.1f} %" for source in ("own", "taught", "other"))
+    shares = (summed.own_share, summed.taught_share, summed.other_share)
+    written, taught, other = (f"{100 * (share or 0):.1f} %" for share in shares)
     console.say(
-        f"Of {summed['tokens']:,} tokens learned, {written} were written by the model in training as they stand, "
+        f"Of {summed.tokens:,} tokens learned, {written} were written by the model in training as they stand, "
         f"{taught} are of what its base was taught, {other} of anything else."
     )
     if provider == "scripted":
         console.say("Its model is scripted: it writes from the solutions of the families themselves.")
-    if summed["strange"]:
-        console.say(f"{summed['strange']} of the named answers are not of this run's own checkpoints.")
+    if summed.strange:
+        console.say(f"{summed.strange} of the named answers are not of this run's own checkpoints.")
 
 
 async def _read(run: str) -> "list[Diet]":

@@ -73,10 +73,9 @@ def explain(
         console.data(explained_receipts)
         return
     for receipt in explained_receipts:
-        parts = receipt.pop("parts")
-        console.record({key: value for key, value in receipt.items() if value not in ("", None)}, False)
+        console.record({k: value for k, value in receipt.items() if k != "parts" and value not in ("", None)}, False)
         columns = ("part", "value", "weight", "worth", "contribution", "inputs", "part_formula")
-        console.table([{**part, "part_formula": part["formula"]} for part in parts], False, columns)
+        console.table([{**part, "part_formula": part["formula"]} for part in receipt["parts"]], False, columns)
 
 
 @app.command("hack-test")

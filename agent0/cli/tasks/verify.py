@@ -3,7 +3,7 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,7 @@ from agent0.errors import ConfigError
 
 if TYPE_CHECKING:
     from agent0.grading import Grade
+    from agent0.verification.labelled_pairs import PairSummary
 
 app = typer.Typer(help="Verifiers: measured on labelled pairs, and one verdict explained.")
 
@@ -67,7 +68,7 @@ def pairs(
     rows = read_pairs(decoded(file.read_bytes(), str(file)), str(file))
     settings = console.settings()
 
-    async def work() -> dict[str, Any]:
+    async def work() -> "PairSummary":
         sandbox = await open_port("verifier_sandbox", settings, FileArtifacts(settings.home))
         try:
             at_once = max(1, settings.sandbox.workers // 2) * settings.sandbox.calls
@@ -82,11 +83,10 @@ def pairs(
         _show(counts)
 
 
-def _show(counts: dict[str, Any]) -> None:
-    policy = counts.pop("policy")
-    wrong = counts.pop("wrong")
-    console.record(counts, False)
-    if wrong:
-        console.text(f"wrong: {', '.join(wrong)}")
+def _show(counts: "PairSummary") -> None:
+    policy = counts["policy"]
+    console.record({name: count for name, count in counts.items() if name not in ("policy", "wrong")}, False)
+    if counts["wrong"]:
+        console.text(f"wrong: {', '.join(counts['wrong'])}")
     if policy["n"]:
         console.text(f"apart, policy: {policy['n']} pairs, accuracy {policy['accuracy']:.3f}")

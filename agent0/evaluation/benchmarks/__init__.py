@@ -10,10 +10,10 @@ import operator
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 from agent0.errors import ConfigError
-from agent0.evaluation.benchmarks.rows import files_in, read_rows
+from agent0.evaluation.benchmarks.rows import Row, files_in, read_rows
 from agent0.evaluation.benchmarks.rows.published import Convert, as_it_is
 from agent0.events.base import sha256
 from agent0.grading import Grade
@@ -21,7 +21,6 @@ from agent0.ports.sandbox import Sandbox
 from agent0.registry import Registry
 from agent0.verification.programs import Problem
 
-Row = Mapping[str, Any]
 Domain = Literal["math", "logic", "code", "text"]
 
 
@@ -196,7 +195,7 @@ def drawn(entry: Benchmark, items: Sequence[Item], n: int, seed: int) -> list[It
     return [item for index, item in enumerate(items) if index in kept]
 
 
-def _digested(item: Item) -> dict[str, Any]:
+def _digested(item: Item) -> dict[str, object]:
     """All that is asked and judged; ``restatements`` is neither."""
     digested = asdict(item) | {"files": {name: sha256(data) for name, data in item.files.items()}}
     return {name: value for name, value in digested.items() if name != "restatements"}

@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from agent0.evaluation.benchmarks import Benchmark, Item, Row, benchmark
-from agent0.evaluation.benchmarks.rows import published
+from agent0.evaluation.benchmarks import Benchmark, Item, benchmark
+from agent0.evaluation.benchmarks.rows import Row, published
 from agent0.grading import Grade
 from agent0.grading.math.symbolic import decide
 from agent0.ports.sandbox import Sandbox

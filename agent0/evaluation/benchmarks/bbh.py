@@ -2,8 +2,8 @@
 
 import re
 
-from agent0.evaluation.benchmarks import Benchmark, Item, Row, benchmark
-from agent0.evaluation.benchmarks.rows import published
+from agent0.evaluation.benchmarks import Benchmark, Item, benchmark
+from agent0.evaluation.benchmarks.rows import Row, published
 from agent0.grading import Grade, grade
 from agent0.ports.sandbox import Sandbox
 

@@ -5,7 +5,7 @@ import inspect
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -176,7 +176,7 @@ class Rule:
     """
 
     reference: Callable[..., Any]
-    drawn: dict[str, Any]
+    drawn: Mapping[str, str | tuple[int, int]]
     argument: Callable[[random.Random], Any]
 
 

@@ -7,8 +7,8 @@ states as its answer (``agent0.grading.answer_in``).
 import re
 from functools import partial
 
-from agent0.evaluation.benchmarks import Benchmark, Item, Row, benchmark
-from agent0.evaluation.benchmarks.rows import published
+from agent0.evaluation.benchmarks import Benchmark, Item, benchmark
+from agent0.evaluation.benchmarks.rows import Row, published
 from agent0.grading import Grade, answer_in
 from agent0.ports.sandbox import Sandbox
 

@@ -3,8 +3,8 @@
 import ast
 import re
 
-from agent0.evaluation.benchmarks import Benchmark, Item, Row, benchmark
-from agent0.evaluation.benchmarks.rows import published
+from agent0.evaluation.benchmarks import Benchmark, Item, benchmark
+from agent0.evaluation.benchmarks.rows import Row, published
 from agent0.grading import Grade
 from agent0.ports.sandbox import Sandbox
 from agent0.verification.programs import Problem, check

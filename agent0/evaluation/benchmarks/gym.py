@@ -133,11 +133,11 @@ def _family(name: str, classes: tuple[Any, Any], n: int, seed: int) -> list[Item
     return [_item(name, kind.__module__, seed, index, dataset[index]) for index in range(n)]
 
 
-def _item(family: str, module: str, seed: int, index: int, entry: dict[str, Any]) -> Item:
+def _item(family: str, module: str, seed: int, index: int, entry: Mapping[str, object]) -> Item:
     """``{"question": "State the final answer to the following arithmetic problem: 48 - 56 =", "answer": "-8",
     "metadata": {…}}``"""
     gold = str(entry["answer"])
-    question = f"{entry['question'].strip()}\n\nPut the final answer, and nothing else, into \\boxed{{}}."
+    question = f"{str(entry['question']).strip()}\n\nPut the final answer, and nothing else, into \\boxed{{}}."
     data = json.dumps({"family": family, "module": module, "entry": values.pack(entry)})
     facts = {"subject": family, "category": module.split(".")[1]}
     return Item(f"gym/{family}/{seed}/{index}", question, gold, f"\\boxed{{{gold}}}", facts=facts, data=data)

@@ -8,8 +8,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from agent0.evaluation.benchmarks import Benchmark, Item, Row, benchmark
+from agent0.evaluation.benchmarks import Benchmark, Item, benchmark
 from agent0.evaluation.benchmarks.coding import prompt_texts
+from agent0.evaluation.benchmarks.rows import Row
 from agent0.grading import Grade
 from agent0.ports.sandbox import Sandbox
 from agent0.verification.programs import Problem, check

@@ -3,7 +3,7 @@ paired differences."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from agent0.events.benchmarks import ItemScored
 from agent0.stats.intervals import wilson
@@ -78,41 +78,35 @@ def paired(routed: Sequence[ItemScored], other: Sequence[ItemScored], costs: tup
     return Paired(against, difference, costs[0] / costs[1] if costs[1] else None)
 
 
-def as_row(way_standing: WayScore) -> dict[str, Any]:
+def as_row(score: WayScore) -> dict[str, str | float]:
     """A way as a row of a table; cost in nano-dollars."""
-    low, high = way_standing.accuracy95
-    answered = ", ".join(f"{model} {count}" for model, count in way_standing.by.items())
-    row: dict[str, Any] = {
-        "way": way_standing.way,
-        "tasks": way_standing.tasks,
-        "right": way_standing.right,
-        "undecided": way_standing.undecided,
-    }
+    unpriced = {"unpriced": score.unpriced} if score.unpriced else {}
     return {
-        **row,
-        "accuracy": way_standing.accuracy,
-        "low": low,
-        "high": high,
-        "cost": way_standing.cost,
-        "answered": answered,
-    } | ({"unpriced": way_standing.unpriced} if way_standing.unpriced else {})
+        "way": score.way,
+        "tasks": score.tasks,
+        "right": score.right,
+        "undecided": score.undecided,
+        "accuracy": score.accuracy,
+        "low": score.accuracy95[0],
+        "high": score.accuracy95[1],
+        "cost": score.cost,
+        "answered": ", ".join(f"{model} {count}" for model, count in score.by.items()),
+        **unpriced,
+    }
 
 
-def paired_row(comparison: Paired) -> dict[str, Any]:
+def paired_row(comparison: Paired) -> dict[str, str | float | None]:
     """A comparison as a row of a table."""
     difference = comparison.difference
-    verdict = difference.claimed(difference.p)
-    row: dict[str, Any] = {
+    return {
         "routed_less": comparison.against,
         "tasks": difference.items,
         "gained": difference.gained,
         "lost": difference.lost,
-    }
-    row |= {
         "difference": difference.mean,
         "low": difference.lower95,
         "high": difference.upper95,
         "p": difference.p,
-        "verdict": verdict,
+        "verdict": difference.claimed(difference.p),
+        "cost_share": comparison.cost_share,
     }
-    return {**row, "cost_share": comparison.cost_share}

@@ -9,9 +9,8 @@ from typing import Any
 
 from mpmath import MPContext
 
-from agent0.grading.comparison.syntax import parsed
 from agent0.grading.math.cleaning import clean
-from agent0.grading.math.lexer import UnreadableError, tokens_of
+from agent0.grading.math.lexer import UnreadableError, parsed, tokens_of
 
 LONGEST, DIGITS, LARGEST = 120, 40, 1_000
 """Characters of an answer, digits in which two matrices agree, and the largest power of e."""

@@ -11,8 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import reduce
 
-from agent0.grading.comparison.syntax import parsed
-from agent0.grading.math.lexer import UnreadableError
+from agent0.grading.math.lexer import UnreadableError, parsed
 from agent0.grading.rules import rewrite, rules
 
 MOST_VARIABLES, MOST_TOKENS = 10, 400

@@ -3,6 +3,7 @@ r"""Answers that a reply marks as data: in boxes that are one answer, in a JSON 
 import ast
 import json
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from itertools import islice, pairwise
 from typing import Any
@@ -94,7 +95,7 @@ def _read(text: str) -> Any:
     return None
 
 
-def _field(fields: dict[str, Any], depth: int) -> tuple[bool, str | None]:
+def _field(fields: Mapping[str, object], depth: int) -> tuple[bool, str | None]:
     names = {name.lower().replace(" ", "_"): name for name in fields}
     if (name := next((names[name] for name in _FIELDS if name in names), None)) is None:
         return False, None

@@ -3,6 +3,7 @@
 What is no product of letters is one token: a rate of change, an angle, a vector of points, a determinant.
 """
 
+import ast
 import math
 import re
 from collections.abc import Callable, Sequence, Set
@@ -176,3 +177,15 @@ class Cursor:
                 parts[-1].append(token)
         self.position = end + 1
         return parts
+
+
+def parsed(text: str) -> ast.expr:
+    """Return the tree of one expression whose operators are written as Python writes them: parsed, never executed.
+
+    Raises:
+        UnreadableError: it is none, or nested too deeply.
+    """
+    try:
+        return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        raise UnreadableError("no expression") from error

@@ -25,11 +25,7 @@ class Difficulty:
 
 
 def grade(
-    solved: int,
-    tried: int,
-    band: tuple[float, float] = BAND,
-    turns: float | None = None,
-    calls: float | None = None,
+    solved: int, tried: int, band: tuple[float, float] = BAND, turns: float | None = None, calls: float | None = None
 ) -> Difficulty:
     """Grade the difficulty of a task that ``solved`` of ``tried`` attempts solved; the interval is Wilson's (1927).
 

@@ -7,7 +7,7 @@ registers itself.
 
 import operator
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -71,7 +71,7 @@ class Family:
     level: Callable[[Params], int]
     solve: Callable[[Params], str]
     canonical: Callable[[Params], str]
-    call: Callable[[Params], tuple[str, dict[str, Any]]]
+    call: Callable[[Params], tuple[str, Mapping[str, str]]]
     levels: int = 4
     steps: Callable[[Params], tuple[Subgoal, ...]] | None = None
     script: Callable[[Params], tuple[str, ...]] | None = None

@@ -5,7 +5,6 @@
 
 import random
 import re
-from typing import Any
 
 from agent0.tasks.families import Family, Params, family
 from agent0.tasks.families.expression import numbers, value
@@ -60,7 +59,7 @@ def canonical(params: Params) -> str:
     return f"arithmetic {params['expression']}"
 
 
-def call(params: Params) -> tuple[str, dict[str, Any]]:
+def call(params: Params) -> tuple[str, dict[str, str]]:
     """A reference tool call: Python prints the value of the expression."""
     return "python", {"code": f"print({params['expression']})"}
 

@@ -5,7 +5,6 @@
 
 import random
 import re
-from typing import Any
 
 from agent0.tasks.families import Family, Params, Subgoal, family
 from agent0.tasks.families.stages import FEWEST, StepActions, question_of, read, script
@@ -94,7 +93,7 @@ def canonical(params: Params) -> str:
     return f"chain {' '.join(params['formulas'])}"
 
 
-def call(params: Params) -> tuple[str, dict[str, Any]]:
+def call(params: Params) -> tuple[str, dict[str, str]]:
     """A reference tool call: Python computes all values and prints the last."""
     lines = [f"{name}={formula}" for name, formula in zip(NAMES, params["formulas"], strict=False)]
     return "python", {"code": "\n".join([*lines, f"print({NAMES[len(lines) - 1]})"])}

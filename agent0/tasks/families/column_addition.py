@@ -7,7 +7,6 @@ stands before the sum.
 
 import random
 import re
-from typing import Any
 
 from agent0.tasks.families import Family, Params, family
 from agent0.tasks.families.reversal import LAST
@@ -77,7 +76,7 @@ def canonical(params: Params) -> str:
     return f"column addition {min(params['first'], params['second'])}+{max(params['first'], params['second'])}"
 
 
-def call(params: Params) -> tuple[str, dict[str, Any]]:
+def call(params: Params) -> tuple[str, dict[str, str]]:
     """A reference tool call: Python adds column by column and prints the groups."""
     code = (
         "c,out=0,[]\n"
@@ -99,21 +98,7 @@ def chance(params: Params) -> float:
     return float(0.1 ** (GROUP * len(params["first"])))
 
 
-ENTRY = family(
-    Family(
-        "column_addition",
-        "math",
-        sample,
-        render,
-        parse,
-        level,
-        solve,
-        canonical,
-        call,
-        levels=LAST,
-        check=check,
-        derive=derive,
-        chance=chance,
-        ladder=True,
-    )
-)
+ENTRY = family(Family(
+    "column_addition", "math", sample, render, parse, level, solve, canonical, call,
+    levels=LAST, check=check, derive=derive, chance=chance, ladder=True,
+))  # fmt: skip

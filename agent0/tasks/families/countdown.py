@@ -227,7 +227,7 @@ def operands(params: Params) -> str:
     return f"countdown from {_listed(sorted(params['numbers']))}"
 
 
-def call(params: Params) -> tuple[str, dict[str, Any]]:
+def call(params: Params) -> tuple[str, dict[str, str]]:
     """A reference tool call: Python tries every pair with every sign, recursively."""
     code = (
         "def f(p):\n"
@@ -244,20 +244,7 @@ def call(params: Params) -> tuple[str, dict[str, Any]]:
     return "python", {"code": code}
 
 
-ENTRY = family(
-    Family(
-        "countdown",
-        "math",
-        sample,
-        render,
-        parse,
-        level,
-        solve,
-        canonical,
-        call,
-        check=check,
-        derive=derive,
-        chance=chance,
-        operands=operands,
-    )
-)
+ENTRY = family(Family(
+    "countdown", "math", sample, render, parse, level, solve, canonical, call,
+    check=check, derive=derive, chance=chance, operands=operands,
+))  # fmt: skip

@@ -5,7 +5,6 @@
 
 import random
 import re
-from typing import Any
 
 from agent0.tasks.families import Family, Params, family
 from agent0.tasks.families.expression import value
@@ -56,7 +55,7 @@ def canonical(params: Params) -> str:
     return f"counting {','.join(sorted(params['comparisons']))}"
 
 
-def call(params: Params) -> tuple[str, dict[str, Any]]:
+def call(params: Params) -> tuple[str, dict[str, str]]:
     """A reference tool call: Python prints how many comparisons are true."""
     return "python", {"code": f"print(sum([{_body(params)}]))"}
 

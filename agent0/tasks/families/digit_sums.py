@@ -6,7 +6,6 @@ digits.
 
 import random
 from itertools import accumulate
-from typing import Any
 
 from agent0.tasks.families import Family, Params, family
 from agent0.tasks.families.reversal import LAST, level, read_digits, sample
@@ -50,7 +49,7 @@ def canonical(params: Params) -> str:
     return f"digit sums {params['digits']}"
 
 
-def call(params: Params) -> tuple[str, dict[str, Any]]:
+def call(params: Params) -> tuple[str, dict[str, str]]:
     """A reference tool call: Python adds from the last digit on and prints the pairs."""
     return "python", {"code": f"t=0\nfor c in '{params['digits']}'[::-1]:\n t+=int(c)\n print(c,t%10,sep='',end='')"}
 
@@ -65,21 +64,7 @@ def chance(params: Params) -> float:
     return float(0.1 ** (2 * len(params["digits"])))
 
 
-ENTRY = family(
-    Family(
-        "digit_sums",
-        "math",
-        sample,
-        render,
-        parse,
-        level,
-        solve,
-        canonical,
-        call,
-        levels=LAST,
-        check=check,
-        derive=derive,
-        chance=chance,
-        ladder=True,
-    )
-)
+ENTRY = family(Family(
+    "digit_sums", "math", sample, render, parse, level, solve, canonical, call,
+    levels=LAST, check=check, derive=derive, chance=chance, ladder=True,
+))  # fmt: skip

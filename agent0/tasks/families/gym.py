@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import util
-from typing import Any
+from typing import Any, TypedDict
 
 from agent0.events.base import sha256
 from agent0.tasks.families import Family, Params, family
@@ -34,6 +34,13 @@ class GymDataset:
 
     levels: tuple[Mapping[str, int], ...]
     answer: re.Pattern[str]
+
+
+class GymEntry(TypedDict):
+    """An entry of a data set, as its scorer wants it back."""
+
+    question: str
+    answer: str | None
 
 
 SOURCES: Mapping[str, GymDataset] = {
@@ -63,7 +70,7 @@ def present() -> bool:
 
 
 @functools.lru_cache(maxsize=512)
-def _dataset(name: str, level: int, seed: int) -> tuple[Any, dict[str, Any]]:
+def _dataset(name: str, level: int, seed: int) -> tuple[Any, GymEntry]:
     """The data set and its one entry."""
     import reasoning_gym.factory  # a second, and only where such a task is asked for
 
@@ -71,7 +78,7 @@ def _dataset(name: str, level: int, seed: int) -> tuple[Any, dict[str, Any]]:
     return dataset, dataset[0]
 
 
-def _of(params: Params) -> tuple[Any, dict[str, Any]]:
+def _of(params: Params) -> tuple[Any, GymEntry]:
     return _dataset(params["source"], params["level"], params["seed"])
 
 
@@ -134,7 +141,7 @@ def canonical(params: Params) -> str:
     return f"{PREFIX}{params['source']} {sha256(_of(params)[1]['question'])[:32]}"
 
 
-def call(params: Params) -> tuple[str, dict[str, Any]]:
+def call(params: Params) -> tuple[str, dict[str, str]]:
     """A reference tool call: Python prints the data set's answer, whose own solver is not in the sandbox."""
     return "python", {"code": f"print({json.dumps(solve(params))})"}
 

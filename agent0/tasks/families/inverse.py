@@ -147,7 +147,7 @@ def operands(params: Params) -> str:
 _SWAP = str.maketrans("xy", "yx")
 
 
-def call(params: Params) -> tuple[str, dict[str, Any]]:
+def call(params: Params) -> tuple[str, dict[str, str]]:
     """A reference tool call: Python tries every start and prints the first that fits."""
     m, (a, b) = params["modulus"], params["end"]
     updates = ";".join(f"{step[:2]}({step[2:]})%m" for step in params["steps"])

@@ -130,7 +130,7 @@ def canonical(params: Params) -> str:
     return f"ledger {sorted(params['held'].items())} {params['moves']}"
 
 
-def call(params: Params) -> tuple[str, dict[str, Any]]:
+def call(params: Params) -> tuple[str, dict[str, str]]:
     """A reference tool call: Python makes every move and prints the last answer."""
     moves = [CODE[kind].format(*parameters) for kind, *parameters in params["moves"]]
     return "python", {

@@ -6,7 +6,6 @@
 import random
 import re
 from fractions import Fraction
-from typing import Any
 
 from agent0.tasks.families import Family, Params, family
 from agent0.tasks.families.wording import ask, bodies
@@ -89,7 +88,7 @@ def canonical(params: Params) -> str:
     return f"linear {params['equation']}"
 
 
-def call(params: Params) -> tuple[str, dict[str, Any]]:
+def call(params: Params) -> tuple[str, dict[str, str]]:
     """A reference tool call: sympy solves the equation for x."""
     return "sympy", {"operation": "solve", "expression": params["equation"]}
 

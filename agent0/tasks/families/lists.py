@@ -6,7 +6,6 @@
 import random
 import re
 from collections.abc import Callable
-from typing import Any
 
 from agent0.tasks.families import Family, Params, family
 from agent0.tasks.families.wording import bodies
@@ -71,7 +70,7 @@ def canonical(params: Params) -> str:
     return f"lists {params['operation']} {_text(params['values'])}"
 
 
-def call(params: Params) -> tuple[str, dict[str, Any]]:
+def call(params: Params) -> tuple[str, dict[str, str]]:
     """A reference tool call: Python applies the operation and prints the result."""
     return "python", {"code": f"print({OPERATIONS[params['operation']][2].replace('{}', _text(params['values']))})"}
 

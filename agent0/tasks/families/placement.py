@@ -9,7 +9,6 @@ import random
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 from agent0.tasks.families import Family, Params, family
 from agent0.tasks.families.wording import ask, bodies
@@ -155,7 +154,7 @@ def operands(params: Params) -> str:
 CODE = {"before": "i({0!r})<i({1!r})", "beside": "abs(i({0!r})-i({1!r}))==1", "apart": "abs(i({0!r})-i({1!r}))>1"}
 
 
-def call(params: Params) -> tuple[str, dict[str, Any]]:
+def call(params: Params) -> tuple[str, dict[str, str]]:
     """A reference tool call: Python tries every order and prints the first that fits."""
     parts = [clue.split(" ") for clue in params["clues"]]
     holds = " and ".join(CODE[relation].format(letter, other) for letter, relation, other in parts)

@@ -5,7 +5,6 @@
 
 import random
 import re
-from typing import Any
 
 from agent0.tasks.families import Family, Params, family
 
@@ -61,7 +60,7 @@ def canonical(params: Params) -> str:
     return f"ranking {params['place']} {people}"
 
 
-def call(params: Params) -> tuple[str, dict[str, Any]]:
+def call(params: Params) -> tuple[str, dict[str, str]]:
     """A reference tool call: Python sorts the people and prints the name."""
     return "python", {"code": f"d=dict({_body(params)});print(sorted(d,key=d.get)[{PLACES[params['place']]}])"}
 

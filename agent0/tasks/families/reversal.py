@@ -6,7 +6,6 @@
 import random
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from agent0.chat_format import LONGEST_ANSWER
 from agent0.tasks.families import Family, Params, family
@@ -65,7 +64,7 @@ def canonical(params: Params) -> str:
     return f"reversal {params['digits']}"
 
 
-def call(params: Params) -> tuple[str, dict[str, Any]]:
+def call(params: Params) -> tuple[str, dict[str, str]]:
     """A reference tool call: Python reverses the string and prints it."""
     return "python", {"code": f"print('{params['digits']}'[::-1])"}
 
@@ -80,21 +79,7 @@ def chance(params: Params) -> float:
     return float(0.1 ** len(params["digits"]))
 
 
-ENTRY = family(
-    Family(
-        "reversal",
-        "math",
-        sample,
-        render,
-        parse,
-        level,
-        solve,
-        canonical,
-        call,
-        levels=LAST,
-        check=check,
-        derive=derive,
-        chance=chance,
-        ladder=True,
-    )
-)
+ENTRY = family(Family(
+    "reversal", "math", sample, render, parse, level, solve, canonical, call,
+    levels=LAST, check=check, derive=derive, chance=chance, ladder=True,
+))  # fmt: skip

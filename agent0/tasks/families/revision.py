@@ -131,7 +131,7 @@ def canonical(params: Params) -> str:
     return f"revision {params['steps']}"
 
 
-def call(params: Params) -> tuple[str, dict[str, Any]]:
+def call(params: Params) -> tuple[str, dict[str, str]]:
     """A reference tool call: Python prints the last report of the final function."""
     function, report, _ = _followed(params)[-1]
     return "python", {"code": f"def f(x): return {function.text}\nprint({report})"}

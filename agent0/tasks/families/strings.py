@@ -5,7 +5,6 @@
 
 import random
 import re
-from typing import Any
 
 from agent0.tasks.families import Family, Params, family
 
@@ -92,7 +91,7 @@ def canonical(params: Params) -> str:
     return f"strings {params['operation']} {params.get('letter', '')} {params['text']}"
 
 
-def call(params: Params) -> tuple[str, dict[str, Any]]:
+def call(params: Params) -> tuple[str, dict[str, str]]:
     """A reference tool call: Python applies the operation and prints the result."""
     return "python", {"code": _fill(CODE[params["operation"]], params)}
 

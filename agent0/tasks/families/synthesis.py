@@ -188,7 +188,7 @@ def operands(params: Params) -> str:
     return f"synthesis {params['most']} of {','.join(sorted(params['operations']))}: {inputs}"
 
 
-def call(params: Params) -> tuple[str, dict[str, Any]]:
+def call(params: Params) -> tuple[str, dict[str, str]]:
     """A reference tool call: Python tries every chain, the shortest first."""
     names = ",".join(f"{name!r}:lambda s:{LANGUAGE[name][0]}" for name in params["operations"])
     lines = [

@@ -6,7 +6,6 @@ is computed.
 
 import random
 import re
-from typing import Any
 
 from agent0.tasks.families import Family, Params, family
 from agent0.tasks.families.wording import ask, bodies
@@ -73,7 +72,7 @@ def canonical(params: Params) -> str:
     return f"tracing {_code(params)}"
 
 
-def call(params: Params) -> tuple[str, dict[str, Any]]:
+def call(params: Params) -> tuple[str, dict[str, str]]:
     """A reference tool call: Python runs the line and prints its value."""
     return "python", {"code": f"print({_code(params)})"}
 

@@ -7,7 +7,6 @@ level.
 
 import random
 import re
-from typing import Any
 
 from agent0.tasks.families import Family, Params, family
 from agent0.tasks.families.reversal import LAST
@@ -67,7 +66,7 @@ def canonical(params: Params) -> str:
     return f"word reversal {params['words']}"
 
 
-def call(params: Params) -> tuple[str, dict[str, Any]]:
+def call(params: Params) -> tuple[str, dict[str, str]]:
     """A reference tool call: Python turns the list around and prints it."""
     return "python", {"code": f"print(*'{params['words']}'.split()[::-1])"}
 
@@ -82,21 +81,7 @@ def chance(params: Params) -> float:
     return float(len(WORDS) ** -level(params))
 
 
-ENTRY = family(
-    Family(
-        "word_reversal",
-        "math",
-        sample,
-        render,
-        parse,
-        level,
-        solve,
-        canonical,
-        call,
-        levels=LAST,
-        check=check,
-        derive=derive,
-        chance=chance,
-        ladder=True,
-    )
-)
+ENTRY = family(Family(
+    "word_reversal", "math", sample, render, parse, level, solve, canonical, call,
+    levels=LAST, check=check, derive=derive, chance=chance, ladder=True,
+))  # fmt: skip

@@ -20,12 +20,7 @@ _HOST = re.compile(r"https?://([^/?#]+)", re.IGNORECASE)
 _CHARSET = re.compile(r"charset=\"?([\w.:-]{1,40})", re.IGNORECASE)
 
 
-@tool(
-    pure=False,
-    examples=[{"url": "https://example.org/"}],
-    states=STATES,
-    untrusted=True,
-)
+@tool(pure=False, examples=[{"url": "https://example.org/"}], states=STATES, untrusted=True)
 async def http_request(
     work: Workspace,
     url: Annotated[str, "http:// or https:// address"],

@@ -30,7 +30,7 @@ class PlanStep(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     tool: str
-    args: dict[str, Any] = Field(default_factory=dict)
+    args: dict[str, object] = Field(default_factory=dict)
     save_as: str = Field("", pattern=r"^([A-Za-z_][A-Za-z0-9_]{0,63})?$")
 
 

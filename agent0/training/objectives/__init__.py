@@ -7,7 +7,7 @@ Selection calls ``weigh`` and trainers call ``loss``; torch is imported where a 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from agent0.events.values import Role
 from agent0.ports.training import Sample
@@ -60,9 +60,21 @@ class Loss:
     metrics: "Mapping[str, Tensor]" = field(default_factory=dict)
 
 
+class LossSettings(Protocol):
+    """The settings of a recipe that a loss reads."""
+
+    @property
+    def clip_low(self) -> float:
+        """The lower clip of the importance ratio."""
+
+    @property
+    def beta(self) -> float:
+        """``beta`` of ``RecipeConfig``."""
+
+
 Weigh = Callable[[Sequence[Sequence[ScoredTrajectory]], RecipeConfig, Counter[str]], list[WeightedSample]]
 """(groups of usable trajectories, recipe, counts of what is left out, by reason) -> samples."""
-Compute = Callable[[MinibatchRows, Mapping[str, Any]], Loss]
+Compute = Callable[[MinibatchRows, LossSettings], Loss]
 """(rows, recipe) -> loss."""
 
 

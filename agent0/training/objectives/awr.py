@@ -8,16 +8,14 @@ inside its own group.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import exp, log
 from statistics import fmean
-from typing import Any
 
 from agent0.ports.training import Sample
 from agent0.settings import RecipeConfig
-from agent0.training.objectives import Loss, MinibatchRows, Objective, WeightedSample, objective
+from agent0.training.objectives import Objective, WeightedSample, objective, sft
 from agent0.training.objectives.advantages import group_advantages, trajectory_of, with_contrast
-from agent0.training.objectives.policy_gradient import likelihood
 from agent0.training.scored_trajectory import ScoredTrajectory
 
 MOST = 20.0
@@ -41,9 +39,4 @@ def weigh(
     ]
 
 
-def loss(rows: MinibatchRows, recipe: Mapping[str, Any]) -> Loss:
-    """Negative log-likelihood of the policy's own tokens times each row's weight, summed over them."""
-    return Loss(likelihood(rows.logprobs, rows.mask, rows.weight))
-
-
-AWR = objective(Objective("awr", weigh, loss, tempered=False, penalty=False, likelihood=True, off_policy=True))
+AWR = objective(Objective("awr", weigh, sft.loss, tempered=False, penalty=False, likelihood=True, off_policy=True))

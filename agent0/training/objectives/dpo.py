@@ -1,12 +1,12 @@
 """DPO: of two attempts at one task the right one is preferred to the wrong one (arXiv 2305.18290, equation 7)."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from agent0.ports.training import Sample
 from agent0.settings import RecipeConfig
-from agent0.training.objectives import Loss, MinibatchRows, Objective, WeightedSample, objective
+from agent0.training.objectives import Loss, LossSettings, MinibatchRows, Objective, WeightedSample, objective
 from agent0.training.objectives.advantages import trajectory_of
 from agent0.training.scored_trajectory import ScoredTrajectory
 
@@ -33,25 +33,21 @@ def weigh(
     return chosen
 
 
-def loss(rows: MinibatchRows, recipe: Mapping[str, Any]) -> Loss:
+def loss(rows: MinibatchRows, recipe: LossSettings) -> Loss:
     """The DPO loss: - sum_i weight_i log sigmoid(beta ((log p - log q)(better_i) - (log p - log q)(worse_i))), q the
     parent."""
+    import torch
+
     assert rows.over is not None  # noqa: S101 - every sample of this objective is a pair
-    margin = recipe["beta"] * (_above_parent(rows) - _above_parent(rows.over))
+    margin = recipe.beta * (_above_parent(rows) - _above_parent(rows.over))
     metrics = {"margin": margin.detach().sum(), "preferred": (margin.detach() > 0).sum()}
-    return Loss(-(_log_sigmoid(margin) * rows.weight).sum(), metrics)
+    return Loss(-(torch.nn.functional.logsigmoid(margin) * rows.weight).sum(), metrics)
 
 
 def _above_parent(rows: MinibatchRows) -> "Tensor":
     """log p - log q of the policy's own tokens, summed: [rows]."""
     reference = rows.behaviour if rows.reference is None else rows.reference
     return (rows.logprobs - reference).masked_fill(~rows.mask.bool(), 0.0).sum(-1)
-
-
-def _log_sigmoid(values: "Tensor") -> "Tensor":
-    import torch
-
-    return torch.nn.functional.logsigmoid(values)
 
 
 DPO = objective(

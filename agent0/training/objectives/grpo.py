@@ -10,12 +10,11 @@ the loss of negative advantages at a ratio of 3, too.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from agent0.ports.training import Sample
 from agent0.settings import RecipeConfig
-from agent0.training.objectives import Loss, MinibatchRows, Objective, WeightedSample, objective
+from agent0.training.objectives import Loss, LossSettings, MinibatchRows, Objective, WeightedSample, objective
 from agent0.training.objectives.advantages import group_advantages, trajectory_of, with_contrast
 from agent0.training.objectives.policy_gradient import clipped_surrogate
 from agent0.training.scored_trajectory import ScoredTrajectory
@@ -33,7 +32,7 @@ def weigh(
     return chosen
 
 
-def loss(rows: MinibatchRows, recipe: Mapping[str, Any]) -> Loss:
+def loss(rows: MinibatchRows, recipe: LossSettings) -> Loss:
     """The clipped surrogate loss of PPO, token by token (``policy_gradient.clipped_surrogate``)."""
     return clipped_surrogate(
         rows.logprobs,
@@ -41,7 +40,7 @@ def loss(rows: MinibatchRows, recipe: Mapping[str, Any]) -> Loss:
         rows.mask,
         rows.advantage,
         rows.weight,
-        clip_low=recipe["clip_low"],
+        clip_low=recipe.clip_low,
         clip_high=rows.clip_high,
     )
 

@@ -1,12 +1,10 @@
 """No objective: nothing is learned from sampled trajectories, only from what is replayed or taught."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from agent0.settings import RecipeConfig
-from agent0.training.objectives import Loss, MinibatchRows, Objective, WeightedSample, objective
-from agent0.training.objectives.policy_gradient import likelihood
+from agent0.training.objectives import Objective, WeightedSample, objective, sft
 from agent0.training.scored_trajectory import ScoredTrajectory
 
 
@@ -18,9 +16,4 @@ def weigh(
     return []
 
 
-def loss(rows: MinibatchRows, recipe: Mapping[str, Any]) -> Loss:
-    """Negative log-likelihood of the masked tokens, used for replayed successes."""
-    return Loss(likelihood(rows.logprobs, rows.mask, rows.weight))
-
-
-NONE = objective(Objective("none", weigh, loss, contrast=False, tempered=False, penalty=False))
+NONE = objective(Objective("none", weigh, sft.loss, contrast=False, tempered=False, penalty=False))

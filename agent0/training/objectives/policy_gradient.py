@@ -3,7 +3,7 @@ functions."""
 
 from typing import TYPE_CHECKING
 
-from agent0.training.objectives import Loss
+from agent0.training.objectives import Loss, MinibatchRows
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -52,27 +52,19 @@ def clipped_surrogate(
     return Loss(-kept.sum(), {"ratio": (ratio.detach() * sampled).sum(), "clip_share": clipped.sum()})
 
 
-def weighted_likelihood(
-    logprobs: "Tensor",
-    behaviour: "Tensor",
-    mask: "Tensor",
-    advantage: "Tensor",
-    weight: "Tensor",
-    *,
-    clip_high: "Tensor",
-) -> Loss:
+def weighted_likelihood(rows: MinibatchRows) -> Loss:
     """REINFORCE on stored samples with a truncated importance weight that gets no gradient (Ionides 2008).
 
     loss = - sum_i weight_i min(r_i, 1 + high_i) A_i sum_t mask_it new_it,  r held fixed
 
     r_i = exp(sum_t mask_it (new_it - behaviour_it)) is the ratio of a whole attempt, which is one action
-    (arXiv:2402.14740). Shapes as for ``clipped_surrogate``. On the first step r is 1 and this is REINFORCE itself.
+    (arXiv:2402.14740). On the first step r is 1 and this is REINFORCE itself.
     """
-    sampled = mask.bool()
-    ratio = _ratio(logprobs.detach(), behaviour, sampled, sequence=True)
-    bound = 1 + clip_high[:, None]
-    gain = ratio.minimum(bound) * advantage[:, None] * logprobs
-    kept = (gain * _by_token(weight)).masked_fill(~sampled, 0.0)
+    sampled = rows.mask.bool()
+    ratio = _ratio(rows.logprobs.detach(), rows.behaviour, sampled, sequence=True)
+    bound = 1 + rows.clip_high[:, None]
+    gain = ratio.minimum(bound) * rows.advantage[:, None] * rows.logprobs
+    kept = (gain * _by_token(rows.weight)).masked_fill(~sampled, 0.0)
     return Loss(-kept.sum(), {"ratio": (ratio * sampled).sum(), "clip_share": (sampled & (ratio > bound)).sum()})
 
 

@@ -8,12 +8,11 @@ k1 off the reward, against the model before training.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from agent0.ports.training import Sample
 from agent0.settings import RecipeConfig
-from agent0.training.objectives import Loss, MinibatchRows, Objective, WeightedSample, objective
+from agent0.training.objectives import Loss, LossSettings, MinibatchRows, Objective, WeightedSample, objective
 from agent0.training.objectives.advantages import group_advantages, trajectory_of, with_contrast
 from agent0.training.objectives.policy_gradient import weighted_likelihood
 from agent0.training.scored_trajectory import ScoredTrajectory
@@ -31,16 +30,9 @@ def weigh(
     return chosen
 
 
-def loss(rows: MinibatchRows, recipe: Mapping[str, Any]) -> Loss:
+def loss(rows: MinibatchRows, recipe: LossSettings) -> Loss:
     """Log-likelihood weighted by the advantage and, once the model has moved, by the importance ratio."""
-    return weighted_likelihood(
-        rows.logprobs,
-        rows.behaviour,
-        rows.mask,
-        rows.advantage,
-        rows.weight,
-        clip_high=rows.clip_high,
-    )
+    return weighted_likelihood(rows)
 
 
 RLOO = objective(Objective("rloo", weigh, loss, ratio=True))

@@ -2,12 +2,11 @@
 2308.08998)."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from agent0.ports.training import Sample
 from agent0.settings import RecipeConfig
-from agent0.training.objectives import Loss, MinibatchRows, Objective, WeightedSample, objective
+from agent0.training.objectives import Loss, LossSettings, MinibatchRows, Objective, WeightedSample, objective
 from agent0.training.objectives.advantages import trajectory_of
 from agent0.training.objectives.policy_gradient import likelihood
 from agent0.training.scored_trajectory import ScoredTrajectory
@@ -30,7 +29,7 @@ def weigh(
     return chosen
 
 
-def loss(rows: MinibatchRows, recipe: Mapping[str, Any]) -> Loss:
+def loss(rows: MinibatchRows, recipe: LossSettings) -> Loss:
     """Negative log-likelihood of the policy's own tokens, summed over them."""
     return Loss(likelihood(rows.logprobs, rows.mask, rows.weight))
 

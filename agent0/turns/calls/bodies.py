@@ -8,7 +8,7 @@ import json
 import re
 import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from agent0.events.values import ToolCall
 from agent0.turns.calls.objects import call_of, calls_of, is_call
@@ -212,7 +212,7 @@ def _of_node(node: ast.expr, raw: str, toolbox: Toolbox) -> ToolCall:
     if not isinstance(node, ast.Call) or any(keyword.arg is None for keyword in node.keywords):
         raise ValueError("no call")
     name = toolbox.named(ast.unparse(node.func))
-    arguments: dict[str, Any] = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in node.keywords}
+    arguments: dict[str, object] = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in node.keywords}
     if node.args:
         argument = toolbox.text_arguments.get(name)
         if argument is None or len(node.args) > 1 or arguments:

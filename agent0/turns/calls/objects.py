@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from agent0.events.values import ToolCall
 from agent0.turns.calls.spellings import read_or_why
@@ -43,7 +42,7 @@ def call_of(name: str, arguments: object, raw: str, toolbox: Toolbox) -> ToolCal
     return ToolCall(name=name, arguments=arguments, raw=raw)
 
 
-def arguments_of(name: str, text: str, toolbox: Toolbox) -> dict[str, Any] | None:
+def arguments_of(name: str, text: str, toolbox: Toolbox) -> dict[str, object] | None:
     """Read ``text`` as the arguments of tool ``name``, None where it is neither an object nor text for it."""
     value = object_in(text)
     if value is not None or not text.strip():
@@ -52,7 +51,7 @@ def arguments_of(name: str, text: str, toolbox: Toolbox) -> dict[str, Any] | Non
     return {argument: text} if argument and not text.lstrip().startswith("{") else None
 
 
-def object_in(text: str) -> dict[str, Any] | None:
+def object_in(text: str) -> dict[str, object] | None:
     """Return ``text`` as an object, None where it is no object and nothing else."""
     text = text.strip()
     if not text.startswith("{"):

@@ -128,7 +128,7 @@ def _escaped(escape: re.Match[str]) -> str:
     return written
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """The pairs as a dictionary.
 
     Raises:

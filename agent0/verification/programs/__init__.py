@@ -6,11 +6,12 @@ and the candidate never sees what is expected of it."""
 import functools
 import json
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 from agent0.events.values import ToolState
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall, SandboxResult
 from agent0.verification.programs.judged import request_text
+from agent0.verification.programs.judged.request_text import CandidateRequest, JudgeRequest, SharedRequest
 from agent0.verification.programs.source import classes, modules, own_modules, prefix, program_of, stands, top_level
 
 GRACE_S = 2.0
@@ -92,14 +93,14 @@ async def check(problem: Problem, reply: str, sandbox: Sandbox) -> ProgramOutcom
 async def _tested(problem: Problem, reply: str, sandbox: Sandbox) -> ProgramOutcome:
     """The outcome of one run."""
     both, tests = _requests(problem)
-    program = {"source": program_of(reply, problem.setup, problem.entry)}
+    program: CandidateRequest = {**both, "source": program_of(reply, problem.setup, problem.entry)}
     result = await sandbox.call(
         SandboxCall(
             "python",
-            _code("judge", both | tests),
+            _code("judge", tests),
             wall_s=problem.wall_s + GRACE_S,
             mem_mib=problem.mem_mib,
-            guest=_code("candidate", both | program),
+            guest=_code("candidate", program),
             root=_root(json.dumps([tests, program])),
         )
     )
@@ -107,21 +108,23 @@ async def _tested(problem: Problem, reply: str, sandbox: Sandbox) -> ProgramOutc
 
 
 @functools.lru_cache(maxsize=256)
-def _requests(problem: Problem) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What both processes are told, and what the tests alone are."""
+def _requests(problem: Problem) -> tuple[SharedRequest, JudgeRequest]:
+    """What both processes get, and all that the tests get."""
     names, setup = stands(problem.test, problem.setup, problem.entry), prefix(problem.setup, problem.entry)
     class_names = (
         classes(program_of(problem.reference, problem.setup, problem.entry)) if "class" in problem.reference else set()
     )
     candidate_classes = [name for name in names if name[:1].isupper() or name in class_names]
-    tests = {
+    both: SharedRequest = {"names": names, "own": candidate_classes, "shared": sorted(classes(setup))}
+    tests: JudgeRequest = {
+        **both,
         "setup": "\n".join([setup, *(f"import {name}" for name in modules(problem.test))]),
         "test": problem.test,
         "entry": problem.entry if "check" in top_level(problem.test) else "",
         "modules": own_modules(problem.test),
         "wall_s": problem.wall_s,
     }
-    return {"names": names, "own": candidate_classes, "shared": sorted(classes(setup))}, tests
+    return both, tests
 
 
 def _root(text: str) -> Root:
@@ -154,6 +157,6 @@ def _ending(result: SandboxResult) -> str:
     return f"{result.state.value}{f', {message}' if message else ''}"
 
 
-def _code(side: str, request: dict[str, Any]) -> str:
+def _code(side: str, request: SharedRequest) -> str:
     """The code of one of the two processes, "judge" or "candidate"."""
     return _CODE.format(side=side, request=request_text.pack(request))

@@ -5,7 +5,7 @@ import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from agent0.errors import OperationError
 from agent0.events.base import sha256
@@ -86,11 +86,6 @@ class Recipe:
         """The share of the learning rate at step ``step``, from 0, of ``steps``."""
         done = step / max(1, steps - 1)
         return (1 - (1 - self.lr_end) * done) * min(1.0, (step + 1) / max(1, self.warmup))
-
-    @property
-    def knobs(self) -> dict[str, Any]:
-        """What a loss may read."""
-        return dict(vars(self))
 
 
 def schedule(job: TrainJob, recipe: Recipe) -> list[tuple[Kind, list[Sample]]]:

@@ -2,12 +2,14 @@
 ``rows`` or ``data`` of one object."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agent0.errors import ConfigError
 from agent0.ports.storage import FILE_MARK
 
+Row = Mapping[str, Any]
+"""A row as somebody wrote it: nothing in it is checked."""
 BOM = "\ufeff"
 _LISTS = ("examples", "rows", "data")
 _OTHER_FILES = {
@@ -26,7 +28,7 @@ def files_in(text: str, file: str) -> list[tuple[str, str]]:
     return [(name, rows) for name, _, rows in pieces]
 
 
-def read_rows(text: str, file: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_rows(text: str, file: str) -> Iterator[tuple[str, Row]]:
     """Yield the objects of a file, each with its file and line, or file and row (from 1) where a list holds it.
 
     Raises:

@@ -8,9 +8,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from agent0.chat_format import boxed
+from agent0.evaluation.benchmarks.rows import Row
 from agent0.grading.golds import HASHES, one_answer
 
-Row = Mapping[str, Any]
 Convert = Callable[[Row, str, int], Row]
 
 

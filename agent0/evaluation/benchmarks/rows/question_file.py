@@ -6,18 +6,16 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import PurePosixPath
-from typing import Any
 
 from agent0.errors import ConfigError
 from agent0.evaluation.benchmarks import Benchmark, Item, answers, coding, read_items
-from agent0.evaluation.benchmarks.rows import files_in, published, read_rows
+from agent0.evaluation.benchmarks.rows import Row, files_in, published, read_rows
 from agent0.events.values import QUESTIONS, SourceRow, Split, Task
 from agent0.ports.storage import Dataset, QuestionFile
 from agent0.rollout.teacher import normal
 from agent0.settings import QuestionsConfig, RunConfig
 from agent0.tasks.splits import split_of
 
-Row = Mapping[str, Any]
 LONGEST = 32_768
 """Characters of a row: its task is in events, which hold 64 KB."""
 _PUBLISHED = {"test_list": coding.MBPP, "Body": answers.SVAMP, "problem": answers.MATH}

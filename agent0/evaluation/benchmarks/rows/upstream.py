@@ -27,8 +27,8 @@ class Upstream:
     files: tuple[PinnedFile, ...]
 
 
-def _single_file(repository: str, commit: str, path: str, sha256: str) -> tuple[PinnedFile, ...]:
-    return (PinnedFile(repository, commit, path, sha256),)
+def _single_file(name: str, repository: str, commit: str, path: str, sha256: str) -> Upstream:
+    return Upstream(name, (PinnedFile(repository, commit, path, sha256),))
 
 
 _HARNESS = "ZubinGou/math-evaluation-harness", "db77bc6bb2a17c90ed2d63e88ebd8c40a82858c5"
@@ -54,111 +54,87 @@ _SUBSETS = {
     "word_sorting": "2a6132d2c99f00d0d2eb1113ac6b4a918bd969d863c48749210d969713db8d43",
 }
 SOURCES = {
-    "aime24": Upstream(
+    "aime24": _single_file(
         "aime24.jsonl",
-        _single_file(
-            *_QWEN,
-            "evaluation/data/aime24/test.jsonl",
-            "af2b8bd2aa911b6333ad0df32f3ca05c7ae8ed10f1731f4372c8ae26990bf7ac",
-        ),
+        *_QWEN,
+        "evaluation/data/aime24/test.jsonl",
+        "af2b8bd2aa911b6333ad0df32f3ca05c7ae8ed10f1731f4372c8ae26990bf7ac",
     ),
-    "arc_challenge": Upstream(
+    "arc_challenge": _single_file(
         "arc_challenge_test.jsonl",
-        _single_file(
-            *_ADAPTERS,
-            "dataset/ARC-Challenge/test.json",
-            "4a89ce368ae01a71d268d9851686738b2a0a1d84271116bab49a1dd2b48ecad7",
-        ),
+        *_ADAPTERS,
+        "dataset/ARC-Challenge/test.json",
+        "4a89ce368ae01a71d268d9851686738b2a0a1d84271116bab49a1dd2b48ecad7",
     ),
-    "arc_easy": Upstream(
+    "arc_easy": _single_file(
         "arc_easy_test.jsonl",
-        _single_file(
-            *_ADAPTERS,
-            "dataset/ARC-Easy/test.json",
-            "3f32a84716ca6d57d38728bf80cc8117aecd17445c2cf29a68b571b810eb82dc",
-        ),
+        *_ADAPTERS,
+        "dataset/ARC-Easy/test.json",
+        "3f32a84716ca6d57d38728bf80cc8117aecd17445c2cf29a68b571b810eb82dc",
     ),
     "bbh": Upstream(
         "bbh_logic.jsonl",
         tuple(PinnedFile(*_HARD, f"bbh/{subset}.json", digest) for subset, digest in _SUBSETS.items()),
     ),
-    "gsm8k": Upstream(
+    "gsm8k": _single_file(
         "gsm8k_test.jsonl",
-        _single_file(
-            "openai/grade-school-math",
-            "3101c7d5072418e28b9008a6636bde82a006892c",
-            "grade_school_math/data/test.jsonl",
-            "3730d312f6e3440559ace48831e51066acaca737f6eabec99bccb9e4b3c39d14",
-        ),
+        "openai/grade-school-math",
+        "3101c7d5072418e28b9008a6636bde82a006892c",
+        "grade_school_math/data/test.jsonl",
+        "3730d312f6e3440559ace48831e51066acaca737f6eabec99bccb9e4b3c39d14",
     ),
-    "hellaswag": Upstream(
+    "hellaswag": _single_file(
         "hellaswag_val.jsonl",
-        _single_file(
-            "RubriksCube/rubriks_cube",
-            "45e617d6ca9e5a158a280f0da0f7a44f7c8dbb8c",
-            "data/hellaswag.jsonl",
-            "79b87117cffba9878961284f233797c5ebeba4193cb48a93eabc4a5a1156cc45",
-        ),
+        "RubriksCube/rubriks_cube",
+        "45e617d6ca9e5a158a280f0da0f7a44f7c8dbb8c",
+        "data/hellaswag.jsonl",
+        "79b87117cffba9878961284f233797c5ebeba4193cb48a93eabc4a5a1156cc45",
     ),
-    "humaneval": Upstream(
+    "humaneval": _single_file(
         "humaneval.jsonl",
-        _single_file(
-            "openai/human-eval",
-            "6d43fb980f9fee3c892a914eda09951f772ad10d",
-            "data/HumanEval.jsonl.gz",
-            "b796127e635a67f93fb35c04f4cb03cf06f38c8072ee7cee8833d7bee06979ef",
-        ),
+        "openai/human-eval",
+        "6d43fb980f9fee3c892a914eda09951f772ad10d",
+        "data/HumanEval.jsonl.gz",
+        "b796127e635a67f93fb35c04f4cb03cf06f38c8072ee7cee8833d7bee06979ef",
     ),
-    "humanevalplus": Upstream(
+    "humanevalplus": _single_file(
         "HumanEvalPlus-Mini.jsonl",
-        _single_file(
-            "evalplus/humanevalplus_release",
-            "200defce9e3429d28ca215b6dd061c0f7f31c18b",
-            "HumanEvalPlus-Mini.jsonl.gz",
-            "91486741f1627101021fbe50523df08eebb5b0bf5e804b633dcd5ca3c14dbd2f",
-        ),
+        "evalplus/humanevalplus_release",
+        "200defce9e3429d28ca215b6dd061c0f7f31c18b",
+        "HumanEvalPlus-Mini.jsonl.gz",
+        "91486741f1627101021fbe50523df08eebb5b0bf5e804b633dcd5ca3c14dbd2f",
     ),
-    "math": Upstream(
+    "math": _single_file(
         "math_test.jsonl",
-        _single_file(
-            *_HARNESS,
-            "data/math/test.jsonl",
-            "3371949f33dd702d04b43fddd7d53a028de0aaca0e76abb1b875a050297b3aa4",
-        ),
+        *_HARNESS,
+        "data/math/test.jsonl",
+        "3371949f33dd702d04b43fddd7d53a028de0aaca0e76abb1b875a050297b3aa4",
     ),
-    "math500": Upstream(
+    "math500": _single_file(
         "math500.jsonl",
-        _single_file(
-            *_HARNESS,
-            "data/math_oai/test.jsonl",
-            "35dc41080a3680858b27fa7e0533d2d547825316fc5dafe5d316f4ccc5a06132",
-        ),
+        *_HARNESS,
+        "data/math_oai/test.jsonl",
+        "35dc41080a3680858b27fa7e0533d2d547825316fc5dafe5d316f4ccc5a06132",
     ),
-    "mbpp": Upstream(
+    "mbpp": _single_file(
         "mbpp_sanitized.jsonl",
-        _single_file(
-            "mrigankpawagi/PropertyEval",
-            "b2be813dcff867cc350c61b8d3ea57ec088ce1ac",
-            "sanitized-mbpp.json",
-            "8ac32b2799150228e2d745aed09c870b7e4444246d4727d1004576207ef40769",
-        ),
+        "mrigankpawagi/PropertyEval",
+        "b2be813dcff867cc350c61b8d3ea57ec088ce1ac",
+        "sanitized-mbpp.json",
+        "8ac32b2799150228e2d745aed09c870b7e4444246d4727d1004576207ef40769",
     ),
-    "mbppplus": Upstream(
+    "mbppplus": _single_file(
         "MbppPlus-NoExtreme.jsonl",
-        _single_file(
-            "evalplus/mbppplus_release",
-            "dadf43da556a00f7bacd71cb154f2932757d9144",
-            "MbppPlus-NoExtreme.jsonl.gz",
-            "72d32acaea73d5606cb97041b30d45bbda9435a675369d3e31965513ee94e564",
-        ),
+        "evalplus/mbppplus_release",
+        "dadf43da556a00f7bacd71cb154f2932757d9144",
+        "MbppPlus-NoExtreme.jsonl.gz",
+        "72d32acaea73d5606cb97041b30d45bbda9435a675369d3e31965513ee94e564",
     ),
-    "svamp": Upstream(
+    "svamp": _single_file(
         "svamp.jsonl",
-        _single_file(
-            *_QWEN,
-            "evaluation/data/svamp/test.jsonl",
-            "d0826ff1264f3860e46fc4e71db9e31d2d188960db87090e22677f9493e67a0d",
-        ),
+        *_QWEN,
+        "evaluation/data/svamp/test.jsonl",
+        "d0826ff1264f3860e46fc4e71db9e31d2d188960db87090e22677f9493e67a0d",
     ),
 }
 """Benchmark -> where its rows come from. Every file is pinned: what has another digest is refused."""

@@ -16,11 +16,14 @@ import random
 import socket
 import sys
 import types
+from collections.abc import Mapping
 from typing import Any
 
 from . import values
 from .lending import Message
 from .link import EndedError, Link
+from .proxies import Description
+from .request_text import CandidateRequest
 
 _SOLUTION = "Solution"
 MOST_PRINTED = 500_000
@@ -63,7 +66,7 @@ class CandidateLink(Link):
         plain = not isinstance(value, type) or issubclass(value, BaseException)
         return self.expressed(value) if plain else self.named(value)
 
-    def stand_in(self, number: int, about: dict[str, Any]) -> Any:
+    def stand_in(self, number: int, about: Description) -> Any:
         """A function of the tests is one here, too: programs look at its name and its parameters."""
         return _function(self, number, about) if about.get("kind") == "function" else super().stand_in(number, about)
 
@@ -79,7 +82,7 @@ class CandidateLink(Link):
         super().send({**message, "printed": self._out.take()})
 
 
-def _function(link: Link, number: int, about: dict[str, Any]) -> Any:
+def _function(link: Link, number: int, about: Description) -> Any:
     there = link.placed(number)
 
     def plain(*positional: Any, **named: Any) -> Any:
@@ -120,7 +123,7 @@ class _Input(io.TextIOBase):
         return str(self._link.ask("input", None, prompt))
 
 
-def main(request: dict[str, Any]) -> None:
+def main(request: CandidateRequest) -> None:
     """Run ``request``'s source, say what it defines, and serve until the other end is gone."""
     sys.setrecursionlimit(5000)
     random.seed(0)
@@ -148,7 +151,7 @@ def main(request: dict[str, Any]) -> None:
         return
 
 
-def _run(source: str, names: dict[str, Any]) -> str:
+def _run(source: str, names: dict[str, object]) -> str:
     """Run ``source``; returns why it does not run, empty where it does. A statement of the program's own script that
     fails, perhaps for want of input, is left out; nothing is run after an exit."""
     try:
@@ -187,7 +190,7 @@ def _error_text(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"[:300]
 
 
-def _methods(solution: Any, names: list[str], defined: dict[str, Any]) -> dict[str, Any]:
+def _methods(solution: Any, names: list[str], defined: Mapping[str, object]) -> dict[str, object]:
     """What ``class Solution`` defines of ``names`` that the program itself does not."""
     if not isinstance(solution, type) or isinstance(solution, enum.EnumMeta):
         return {}

@@ -2,7 +2,7 @@
 the same classes of the standard library."""
 
 import builtins
-from typing import Any
+from typing import Any, TypedDict
 
 from . import values
 
@@ -20,6 +20,17 @@ class Mirrored:
 
     def __str__(self) -> str:
         return self._text_
+
+
+class CrossedError(TypedDict, total=False):
+    """An error as it crosses: ``back`` alone is the number of one of the other end's own."""
+
+    back: int
+    kind: Any
+    plain: str
+    arguments: list[Any] | None
+    text: str
+    number: int
 
 
 class Errors:
@@ -49,7 +60,7 @@ class Errors:
             self._mirrors[number] = type(str(name), above or (Mirrored, Exception), {"_number_": number})
         return self._mirrors[number]
 
-    def encode(self, error: BaseException) -> Any:
+    def encode(self, error: BaseException) -> CrossedError:
         """Encode ``error``."""
         if (there := error.__dict__.get("_there_")) is not None:
             return {"back": there[2]}
@@ -65,7 +76,7 @@ class Errors:
         plain = next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == builtins.__name__)
         return {"kind": self.kind(type(error)), "plain": plain, "arguments": arguments, "text": text, "number": about}
 
-    def decode(self, data: dict[str, Any]) -> BaseException:
+    def decode(self, data: CrossedError) -> BaseException:
         """Make the error that ``data`` describes. One that came from here is itself."""
         if "back" in data:
             error = self._link.exported(data["back"])

@@ -11,19 +11,32 @@ import sys
 import time
 import types
 import warnings
-from typing import Any
+from typing import Any, TypedDict
 
 from . import values
 from .judge_link import ExpiredError, JudgeLink
+from .lending import Message
 from .link import EndedError
 from .proxies import Proxy
+from .request_text import JudgeRequest
 from .tests_run import Tests
 
 TICK_S = 0.5
-Verdict = dict[str, Any]
 
 
-def main(request: dict[str, Any]) -> None:
+class TestsVerdict(TypedDict, total=False):
+    """What tests came to; empty where nothing speaks against them. Fields are those of ``ProgramOutcome``, ``reached``
+    a sorted list."""
+
+    passed: bool | None
+    reason: str
+    broken: bool
+    opaque: str
+    reached: list[int]
+    missed: int
+
+
+def main(request: JudgeRequest) -> None:
     """Run ``request``'s tests; write the verdict as one line of JSON to what was standard output."""
     channel, output = socket.socket(fileno=os.dup(0)), os.dup(1)
     for fd, mode in ((0, os.O_RDONLY), (1, os.O_WRONLY)):
@@ -40,10 +53,10 @@ def main(request: dict[str, Any]) -> None:
     os._exit(0)
 
 
-def _judged(request: dict[str, Any], link: JudgeLink) -> Verdict:
+def _judged(request: JudgeRequest, link: JudgeLink) -> TestsVerdict:
     signal.signal(signal.SIGALRM, lambda *_: _expire(link))
     signal.setitimer(signal.ITIMER_REAL, request["wall_s"], TICK_S)
-    verdict: Verdict = {}
+    verdict: TestsVerdict = {}
     try:
         tests = _compiled(request["test"])  # while the candidate starts
         greeting = link.receive()
@@ -73,8 +86,8 @@ def _compiled(source: str) -> Tests | values.UndecidedError:
 
 
 def _run(
-    request: dict[str, Any], module: types.ModuleType, tests: Tests | values.UndecidedError, link: JudgeLink
-) -> Verdict:
+    request: JudgeRequest, module: types.ModuleType, tests: Tests | values.UndecidedError, link: JudgeLink
+) -> TestsVerdict:
     if isinstance(tests, values.UndecidedError):
         raise tests
     try:
@@ -90,7 +103,7 @@ def _expire(link: JudgeLink) -> None:
     raise ExpiredError
 
 
-def _overruled(link: JudgeLink, wall_s: float) -> Verdict:
+def _overruled(link: JudgeLink, wall_s: float) -> TestsVerdict:
     """What counts whatever tests made of it: they may have caught it."""
     if link.ended:
         return {"passed": False, "reason": f"call {link.calls} did not return: {link.ended}"[:300]}
@@ -107,14 +120,14 @@ def _overruled(link: JudgeLink, wall_s: float) -> Verdict:
     return {}
 
 
-def _failed(error: BaseException) -> Verdict:
+def _failed(error: BaseException) -> TestsVerdict:
     text = ""
     with contextlib.suppress(BaseException):
         text = str(error)
     return {"passed": False, "reason": f"{type(error).__name__}: {text}"[:300]}
 
 
-def _evidence(link: JudgeLink, tests: Tests) -> Verdict:
+def _evidence(link: JudgeLink, tests: Tests) -> TestsVerdict:
     """The verdict of tests that did not fail: they must have come to their assertions, and have seen a value."""
     missed = tests.assertions - len(tests.reached)
     if not link.facts or (tests.assertions and not tests.reached):
@@ -132,7 +145,7 @@ def _defined(link: JudgeLink, value: Any) -> Any:
     return decoded
 
 
-def _module(request: dict[str, Any], link: JudgeLink, greeting: dict[str, Any]) -> types.ModuleType:
+def _module(request: JudgeRequest, link: JudgeLink, greeting: Message) -> types.ModuleType:
     """The tests' module: the prompt's code, then what stands for the candidate's."""
     module = types.ModuleType("__main__")
     module.__file__ = "tests.py"

@@ -11,12 +11,13 @@ import socket
 import sys
 import time
 import types
+from collections.abc import Mapping
 from typing import Any
 
 from . import values
 from .lending import Message
 from .link import EndedError, Link
-from .proxies import ARITHMETIC, COMPARED, CONVERTED, Proxy
+from .proxies import ARITHMETIC, COMPARED, CONVERTED, Description, Proxy
 
 _DECIDES = {*COMPARED, "__contains__", "isinstance", "issubclass", "poll", "start"}
 """Operations whose result shows nothing: who agrees with everything passes them."""
@@ -102,7 +103,7 @@ class JudgeLink(Link):
         self.facts += op not in _DECIDES and not isinstance(value, Proxy)
         return value
 
-    def arguments(self, target: Any, positional: tuple[Any, ...], named: dict[str, Any]) -> Message:
+    def arguments(self, target: Any, positional: tuple[Any, ...], named: Mapping[str, object]) -> Message:
         """See ``Link``. What tests hand over and what cannot cross is not the program's fault."""
         try:
             return super().arguments(target, positional, named)
@@ -175,14 +176,14 @@ class JudgeLink(Link):
             self._steps.add(value._number_)
         return value
 
-    def stand_in(self, number: int, about: dict[str, Any]) -> Any:
+    def stand_in(self, number: int, about: Description) -> Any:
         """See ``Link``. What says that it is plain data, and did not cross as that, was forged."""
         value = super().stand_in(number, about)
         if isinstance(value, Proxy) and not about["size"] and _is_plain(value._about_["class"]):
             raise EndedError("it gives plain data that does not cross")
         return value
 
-    def special(self, target: Any, name: str, positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    def special(self, target: Any, name: str, positional: tuple[Any, ...], named: Mapping[str, object]) -> Any:
         """See ``Link``. Only objects of classes that tests speak of are asked to compare or to compute."""
         if name in ("__eq__", "__ne__"):
             return self._equal(target, positional[0]) == (name == "__eq__")
@@ -236,7 +237,7 @@ class JudgeLink(Link):
 
     # what the candidate does with objects of the tests
 
-    def perform(self, op: str, target: Any, positional: list[Any], named: dict[str, Any]) -> Any:
+    def perform(self, op: str, target: Any, positional: list[Any], named: Mapping[str, object]) -> Any:
         """See ``Link``. Served are calls, public attributes and items of what tests handed out."""
         if op in ("input", "readline", "read"):
             return builtins.input(*positional) if op == "input" else getattr(sys.stdin or io.StringIO(), op)()

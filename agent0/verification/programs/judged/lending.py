@@ -21,7 +21,7 @@ class Lender(values.Encoder, values.Decoder):
     def __init__(self, side: str) -> None:
         self._side = side
         self.shared: dict[str, type] = {}
-        self._lent: dict[str, Any] = {}
+        self._lent: dict[str, object] = {}
         self._keys: dict[int, str] = {}
         self._texts: dict[str, str] = {}
         self._count = 0
@@ -85,7 +85,7 @@ class Lender(values.Encoder, values.Decoder):
             raise ValueError("a forged change")
         return after
 
-    def _fields(self, pairs: list[Any]) -> dict[str, Any]:
+    def _fields(self, pairs: list[Any]) -> dict[str, object]:
         if any(str(name).startswith("__") for name, _ in pairs):
             raise ValueError("a forged attribute")
         return {str(name): self.decode(value) for name, value in pairs}
@@ -121,7 +121,7 @@ class Lender(values.Encoder, values.Decoder):
         return sys.getrefcount(self._lent[key]) > 2
 
 
-def _state(value: Any) -> dict[str, Any]:
+def _state(value: object) -> dict[str, object]:
     slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()) if hasattr(value, name)]
     return {**{name: getattr(value, name) for name in slots}, **getattr(value, "__dict__", {})}
 

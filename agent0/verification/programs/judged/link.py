@@ -9,14 +9,14 @@ import json
 import socket
 import struct
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import values
 from .errors import Errors
 from .lending import LENT, Lender, Message
 from .operations import OPERATIONS, described, special
-from .proxies import SPECIAL, Proxy, proxy
+from .proxies import SPECIAL, Description, Proxy, proxy
 
 _LENGTH = struct.Struct("!I")
 MOST_BYTES = 4 * values.LONGEST
@@ -80,7 +80,7 @@ class Link(Lender):
                 if key not in before:
                     self.forget(key)
 
-    def arguments(self, target: Any, positional: tuple[Any, ...], named: dict[str, Any]) -> Message:
+    def arguments(self, target: Any, positional: tuple[Any, ...], named: Mapping[str, object]) -> Message:
         """Encode what the other end is asked to work with."""
         return {
             "target": self.encode(target, 0),
@@ -233,7 +233,7 @@ class Link(Lender):
             self._proxies[number] = self.stand_in(number, about)
         return self._proxies[number]
 
-    def stand_in(self, number: int, about: dict[str, Any]) -> Any:
+    def stand_in(self, number: int, about: Description) -> Any:
         """What stands here for object ``number`` of the other end."""
         if about.get("kind") == "coroutine":
             return self.later(Placed(number))
@@ -244,7 +244,7 @@ class Link(Lender):
         """Attribute ``name`` of an object of the other end."""
         return self.ask("get", target, name)
 
-    def special(self, target: Any, name: str, positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    def special(self, target: Any, name: str, positional: tuple[Any, ...], named: Mapping[str, object]) -> Any:
         """Call a special method of an object of the other end."""
         if name == "__call__":
             return self.ask("call", target, *positional, **named)
@@ -254,7 +254,7 @@ class Link(Lender):
 
     # what is done for the other end
 
-    def perform(self, op: str, target: Any, positional: list[Any], named: dict[str, Any]) -> Any:
+    def perform(self, op: str, target: Any, positional: list[Any], named: Mapping[str, object]) -> Any:
         """Do ``op`` with ``target``."""
         if op in SPECIAL and op != "__call__":
             return special(target, op, positional)

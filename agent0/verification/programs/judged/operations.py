@@ -5,16 +5,16 @@ import dataclasses
 import inspect
 import pickle
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import values
-from .proxies import SPECIAL
+from .proxies import SPECIAL, Description
 
 POLL_S = 0.001
 
 
-def _derived(name: str, bases: list[Any], members: dict[str, Any]) -> type:
+def _derived(name: str, bases: list[Any], members: Mapping[str, object]) -> type:
     return types.new_class(name, tuple(bases), {}, lambda namespace: namespace.update(members))
 
 
@@ -45,11 +45,11 @@ def _poll(task: Any) -> bool:
     return bool(task.done())
 
 
-def _set(link: Any, target: Any, positional: list[Any], named: dict[str, Any]) -> None:
+def _set(link: Any, target: Any, positional: list[Any], named: Mapping[str, object]) -> None:
     setattr(target, *positional)
 
 
-OPERATIONS: dict[str, Callable[[Any, Any, list[Any], dict[str, Any]], Any]] = {
+OPERATIONS: dict[str, Callable[[Any, Any, list[Any], Mapping[str, object]], Any]] = {
     "call": lambda link, target, positional, named: target(*positional, **named),
     "make": lambda link, target, positional, named: link.exported(positional[0])(*positional[1:], **named),
     "derive": lambda link, target, positional, named: _derived(*positional),
@@ -68,10 +68,15 @@ OPERATIONS: dict[str, Callable[[Any, Any, list[Any], dict[str, Any]], Any]] = {
 }
 
 
-def described(value: Any, export: Callable[[Any], int]) -> dict[str, Any]:
+def described(value: Any, export: Callable[[Any], int]) -> Description:
     """Describe ``value`` for what stands for it at the other end; ``export`` numbers what that may refer to."""
     kind = type(value)
-    about = {"name": kind.__name__, "class": values.named_class(kind), "specials": _specials(kind), "size": ""}
+    about: Description = {
+        "name": kind.__name__,
+        "class": values.named_class(kind),
+        "specials": _specials(kind),
+        "size": "",
+    }
     if about["class"] is None:
         about["type"] = export(kind)
         about["fields"] = [field.name for field in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []

@@ -1,7 +1,7 @@
 """What stands for an object of the other process. All that is done with it is asked for there."""
 
 import dataclasses
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 COMPARED = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
 _BINARY = (
@@ -21,6 +21,25 @@ SPECIAL = (*COMPARED, *ARITHMETIC, *CONVERTED, *_USED, "__await__", *_OF_ALL)
 """Names of special methods that are asked for."""
 _OF_CLASSES = ("__module__", "__qualname__", "__classcell__")
 _ALWAYS = ("__eq__", "__ne__", *_OF_ALL)
+
+
+Description = TypedDict(
+    "Description",
+    {
+        "name": str,
+        "class": Any,
+        "specials": list[str],
+        "size": str,
+        "type": NotRequired[int],
+        "fields": NotRequired[list[str]],
+        "kind": NotRequired[str],
+        "async": NotRequired[bool],
+        "title": NotRequired[str],
+        "doc": NotRequired[str | None],
+        "signature": NotRequired[list[list[Any]]],
+    },
+)
+"""An object as ``operations.described`` describes it to the other end."""
 
 
 class Proxy:
@@ -108,13 +127,13 @@ _forwarders["__await__"] = lambda self: self._link_.later(self).__await__()
 _classes: dict[Any, type] = {}
 
 
-def proxy(link: Any, number: int, about: dict[str, Any]) -> Any:
+def proxy(link: Any, number: int, about: Description) -> Any:
     """Make what stands for object ``number``, with the special methods that its class has there."""
     key = (about.get("type"), about["name"], *about["specials"])
     kind = _classes.get(key)
     if kind is None:
         names = {*about["specials"], *_ALWAYS} & _forwarders.keys()
-        members: dict[str, Any] = {name: _forwarders[name] for name in names}
+        members: dict[str, object] = {name: _forwarders[name] for name in names}
         if fields := about.get("fields"):
             members["__dataclass_fields__"] = vars(dataclasses.make_dataclass("Fields", fields))["__dataclass_fields__"]
         members |= {name: property(_getter(name)) for name in ("__doc__", "__module__")}

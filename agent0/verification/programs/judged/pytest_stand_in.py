@@ -7,7 +7,7 @@ import math
 import re
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -126,14 +126,14 @@ def fixture(function: Any = None, **_: Any) -> Any:
 class Fixtures:
     """The fixtures that ``names`` define, and some of pytest's own."""
 
-    def __init__(self, names: dict[str, Any]) -> None:
+    def __init__(self, names: Mapping[str, object]) -> None:
         self._names = names
 
     @contextlib.contextmanager
-    def of(self, function: Any, values: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def of(self, function: Any, values: Mapping[str, object]) -> Iterator[dict[str, object]]:
         """Yield the arguments of a test; what was set up for it is taken down afterwards."""
         with contextlib.ExitStack() as stack:
-            fixtures: dict[str, Any] = dict(values)
+            fixtures = dict(values)
             parameters = [
                 item.name
                 for item in inspect.signature(function).parameters.values()
@@ -141,7 +141,7 @@ class Fixtures:
             ]
             yield {name: self._value(name, fixtures, stack) for name in parameters}
 
-    def _value(self, name: str, fixtures: dict[str, Any], stack: contextlib.ExitStack) -> Any:
+    def _value(self, name: str, fixtures: dict[str, object], stack: contextlib.ExitStack) -> object:
         if name not in fixtures:
             maker = self._names.get(name)
             if type(maker) is types.FunctionType and getattr(maker, "is_fixture", False):
@@ -217,7 +217,11 @@ def _folder() -> Iterator[Path]:
         yield Path(name)
 
 
-_OWN: dict[str, Any] = {"capsys": _captured, "monkeypatch": _patching, "tmp_path": _folder}
+_OWN: dict[str, Callable[[], contextlib.AbstractContextManager[object]]] = {
+    "capsys": _captured,
+    "monkeypatch": _patching,
+    "tmp_path": _folder,
+}
 
 
 def _fail(reason: str = "", **_: Any) -> None:

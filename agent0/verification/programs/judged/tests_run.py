@@ -6,7 +6,7 @@ import inspect
 import sys
 import types
 import unittest
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from . import pytest_stand_in
@@ -80,7 +80,7 @@ class Tests:
     def _runner(self, *_: Any, **__: Any) -> Any:
         return types.SimpleNamespace(run=self._unittests)
 
-    def _collect(self, before: dict[str, Any]) -> int:
+    def _collect(self, before: Mapping[str, object]) -> int:
         """Run test cases, test functions and test classes that nobody ran."""
         if not self._ran:
             self._unittests(self._cases(before))
@@ -94,7 +94,7 @@ class Tests:
                 _methods_called(fixtures, value)
         return 0
 
-    def _cases(self, before: dict[str, Any]) -> unittest.TestSuite:
+    def _cases(self, before: Mapping[str, object]) -> unittest.TestSuite:
         kinds = [
             value
             for name, value in self._names.items()
@@ -158,10 +158,10 @@ def _called(fixtures: "pytest_stand_in.Fixtures", function: Any) -> None:
                 asyncio.run(value)
 
 
-def _cases_of(function: Any) -> Iterator[dict[str, Any]]:
+def _cases_of(function: Any) -> Iterator[dict[str, object]]:
     if getattr(function, "skipped", False):
         return
-    cases: list[dict[str, Any]] = [{}]
+    cases: list[dict[str, object]] = [{}]
     for names, rows in getattr(function, "parametrized", ()):
         cases = [{**case, **dict(zip(names, row, strict=True))} for case in cases for row in rows]
     yield from cases

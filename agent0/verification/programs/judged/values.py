@@ -29,7 +29,7 @@ _DICTS: dict[type, str] = {dict: "dict", Counter: "counter", OrderedDict: "order
 _VIEWS: dict[type, str] = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}
 _UNNAMED = {kind: name for name, kind in vars(types).items() if isinstance(kind, type) and name != "GenericAlias"}
 """Classes of the interpreter that have no name where they say that they are defined."""
-_CONSTANTS: dict[str, Any] = {"Ellipsis": ..., "NotImplemented": NotImplemented}
+_CONSTANTS: dict[str, object] = {"Ellipsis": ..., "NotImplemented": NotImplemented}
 _NAMED = frozenset({
     "builtins", "collections", "dataclasses", "datetime", "decimal", "enum", "fractions", "functools", "itertools",
     "numbers", "operator", "pathlib", "random", "re", "string", "time", "types", "typing", "uuid", "zoneinfo",
