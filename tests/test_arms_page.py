@@ -29,7 +29,7 @@ from agent0.report.charts.ablation_charts import chart_files
 from agent0.report.conclusions import conclusion
 from agent0.report.html.benchmark_page import ablation_page
 from agent0.report.markdown.ablation import page, sentences
-from agent0.report.markdown.tables import points, span
+from agent0.report.markdown.rendering import points, span
 from tests.terminal import agent0 as call
 from tests.test_grids import cell
 

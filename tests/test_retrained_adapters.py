@@ -6,7 +6,7 @@ import pytest
 
 from agent0.events.checkpoints import CheckpointTrained
 from agent0.events.values import Artifact
-from agent0.experiments.retrained_adapters import adapters_answer, compare_adapters
+from agent0.experiments.compare_runs import adapters_answer, compare_adapters
 
 HERE = {"processor": "Xeon 8481C", "threads": "1", "torch": "2.9.0+cpu"}
 

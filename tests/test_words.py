@@ -61,6 +61,18 @@ KEPT: dict[str, str] = {
     "agent0/state/run_state.py:TaskState.paid": "in the digest of a run's state",
     "agent0/experiments/ablation_results.py:RunOutcome.arm": "in the stored outcome of an ablation run",
     "agent0/rollout/attempt.py:Progress.told": "in the stored progress of an attempt",
+    "agent0/experiments/ablation_results.py:VariantRow.arm": "a key of --json",
+    "agent0/experiments/ablation_results.py:ComparisonRow.arm": "a key of --json",
+    "agent0/experiments/compare_runs.py:AgainstRow.deeds_in_common": "a key of --json",
+    "agent0/experiments/ladder_rows.py:LadderRow.arm": "a key of --json",
+    "agent0/experiments/ladder_rows.py:LeadRow.arm": "a key of --json",
+    "agent0/experiments/ladder_rows.py:LevelRow.arm": "a key of --json",
+    "agent0/experiments/study_results.py:StudyResults.arms": "a key of --json",
+    "agent0/experiments/study_results.py:StudyResults.cells": "a key of --json",
+    "agent0/experiments/study_results.py:StudyResults.grid": "a key of --json",
+    "agent0/report/alarm_groups.py:AlarmKind.evidence": "a key of --json",
+    "agent0/report/diagnosis/findings.py:Conclusion.evidence": "a key of --json",
+    "agent0/report/targets.py:TargetRow.wanted": "a key of --json",
 }
 """``path:name`` -> why it keeps a retired word: it is on the wire, a setting key, a verb, or the word's other sense."""
 

@@ -15,8 +15,7 @@ from agent0.api.conditional import NotModified
 from agent0.api.context import ApiContext
 from agent0.api.metrics import Measures, RequestMetrics
 from agent0.api.openai import routes as chats
-from agent0.api.pages import forms, login, routes, study_routes, talking
-from agent0.api.pages import talking as call_routes
+from agent0.api.pages import forms, routes, study_routes, talking
 from agent0.api.pages.rendering import problem_page
 from agent0.api.problems import ProblemDocument, headers_of, is_page, plain_problem, problem_of, response_of
 from agent0.api.v1 import admin, decisions, deletion, events, lists, runs, studies, tasks, writes
@@ -28,8 +27,13 @@ id of a streamed one, and `at`, which shows anything as it was behind that event
 (RFC 9457), `type` as the command line's exit codes have it."""
 CHATS = ("/v1/chat/", "/v1/models")
 """Paths that clients of OpenAI's API call."""
-PAGES = (routes, call_routes, study_routes, talking)
+PAGES = (routes, study_routes, talking)
 """Modules whose pages register, with one router, when they are imported."""
+ROUTED = (
+    *(writes, decisions, deletion, tasks, studies, runs, events, lists, admin),
+    *(chats, forms, metrics, PAGES[0]),
+)
+"""Modules with a router, in the order in which paths are looked for."""
 SHOWN = 300
 """Characters of a value that does not fit."""
 Answer = Callable[[Request, Any], Coroutine[Any, Any, Response]]
@@ -52,23 +56,8 @@ def create_app(context: ApiContext) -> FastAPI:
     app.state.measures = measures = Measures(context)
     app.add_middleware(Guard, context=context)
     app.add_middleware(RequestMetrics, measures=measures)
-    for router in (
-        writes.router,
-        decisions.router,
-        deletion.router,
-        tasks.router,
-        studies.router,
-        runs.router,
-        events.router,
-        lists.router,
-        admin.router,
-        chats.router,
-        forms.router,
-        login.router,
-        metrics.router,
-        PAGES[0].router,
-    ):
-        app.include_router(router)
+    for module in ROUTED:
+        app.include_router(module.router)
     app.add_api_route("/healthz", _healthy, operation_id="be_healthy", tags=["server"])
     app.add_api_route("/version", _version, operation_id="show_version", tags=["server"])
     _describe(app)
@@ -89,16 +78,15 @@ def _describe(app: FastAPI) -> None:
     """Let the description of the API know problem documents and keys, of which no route speaks."""
     original = app.openapi
 
-    def described() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            schema = original()
+    def described() -> dict[str, object]:
+        schema = original()
+        if "securitySchemes" not in schema.get("components", {}):
             parts = schema.setdefault("components", {})
             problem_schema = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
             parts.setdefault("schemas", {})["ProblemDocument"] = problem_schema
             parts["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
             schema["security"] = [{}, {"key": []}]
-        cached: dict[str, Any] = app.openapi_schema or {}
-        return cached
+        return schema
 
     app.openapi = described  # type: ignore[method-assign]
 

@@ -4,7 +4,7 @@ on still stands."""
 import asyncio
 import re
 import uuid
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Header
 from pydantic import BaseModel
@@ -18,9 +18,9 @@ from agent0.events.checkpoints import CheckpointPromoted, CheckpointRolledBack
 from agent0.events.runs import RunCancelled, RunPaused, RunResumed, RunStarted
 from agent0.events.submissions import TaskSubmitted
 from agent0.projections import position
+from agent0.projections.base import Row
 from agent0.projections.events import extent_of, show_event
 
-Row = dict[str, Any]
 _SUFFIX = 6
 SOON, LOOK_S = 100, 0.05
 """Looks into the tables, and seconds between two."""

@@ -1,13 +1,14 @@
 """What repeated requests save: a tag of what was sent, and the cursor of the next page."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from typing import Annotated
 
 from fastapi import Depends, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from agent0.api.context import context_of
 from agent0.projections import position
+from agent0.projections.base import Row
 from agent0.settings import LARGEST
 
 LIMIT = 100
@@ -16,7 +17,6 @@ Limit = Annotated[int, Query(ge=1, le=MOST, description="rows of a page at most"
 At = Annotated[int, Query(ge=0, le=LARGEST, description="as it was behind this event; 0: now")]
 After = Annotated[str, Query(max_length=200, description="the cursor `next` of the page before")]
 Counted = Annotated[str, Query(pattern="^[0-9]{0,7}$", description="the cursor `next` of the page before")]
-Row = dict[str, Any]
 
 
 class Page(BaseModel):
@@ -49,13 +49,13 @@ def _tagged(request: Request, response: Response, at: At = 0) -> None:
 Tagged = Depends(_tagged)
 
 
-def keyed_page(rows: Sequence[Mapping[str, Any]], limit: int, key: str) -> Page:
+def keyed_page(rows: Sequence[Row], limit: int, key: str) -> Page:
     """The first ``limit`` of ``rows``, of which one more was asked for; the cursor is ``key`` of the last one."""
     page_rows = [dict(row) for row in rows[:limit]]
     return Page(data=page_rows, next=str(page_rows[-1][key]) if len(rows) > limit else None)
 
 
-def counted_page(fetch: Callable[[int], Sequence[Mapping[str, Any]]], after: str, limit: int) -> Page:
+def counted_page(fetch: Callable[[int], Sequence[Row]], after: str, limit: int) -> Page:
     """A page of what is short: ``fetch`` takes a number of rows, and the cursor counts those before."""
     start = int(after or 0)
     rows = fetch(start + limit + 1)[start:]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Depends, Request
 
@@ -24,9 +24,10 @@ from agent0.infra.log.event_log import Log
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.models import Models
 from agent0.projections import position
+from agent0.projections.base import Row
+from agent0.projections.runs import resolve
 from agent0.settings import Settings
 
-Row = dict[str, Any]
 SHOWN = 500
 """Characters of what a rebuild that failed said."""
 
@@ -129,6 +130,11 @@ class ApiContext:
             return
         with reading(self.settings) as db:
             yield db
+
+    def resolve(self, run: str) -> str:
+        """The id of ``run`` (``agent0.projections.runs.resolve``)."""
+        with self.tables() as db:
+            return resolve(db, run)
 
     async def end(self) -> int:
         """How far the tables have come, looked up once for all streams that ask at the same time."""

@@ -8,15 +8,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from threading import RLock
 from time import monotonic
-from typing import Any
 
 from agent0.projections.events import extent_of
 from agent0.projections.runs import show_run
-from agent0.report.overview import deep_parts
+from agent0.report.overview import DeepParts, deep_parts
 
 Tables = Callable[[int], AbstractContextManager[sqlite3.Connection]]
 """The tables as they were behind an event; 0: as they are."""
-Row = dict[str, Any]
 SMALL = 2_000
 """Attempts up to which a run is read at once."""
 SHARE = 30.0
@@ -28,7 +26,7 @@ KEPT = 64
 class Deep:
     """``parts`` as of the run's event ``seq``, read in ``took_s`` until ``read_at``."""
 
-    parts: Row
+    parts: DeepParts
     seq: int
     took_s: float
     read_at: float

@@ -5,7 +5,7 @@ import asyncio
 from time import perf_counter
 
 from fastapi import APIRouter, Request
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -25,14 +25,10 @@ class Measures:
 
     def __init__(self, context: ApiContext) -> None:
         self.registry = registry(context.settings)
-        self.seconds = _seconds(self.registry)
+        about = "Seconds until an answer was complete; streams are not counted."
+        self.seconds = Histogram("agent0_http_seconds", about, ["route"], buckets=BOUNDS, registry=self.registry)
         self.answers = Counter("agent0_http_answers", "Answers.", ["method", "route", "status"], registry=self.registry)
         self.open = Gauge("agent0_http_open", "Requests under way, streams among them.", registry=self.registry)
-
-
-def _seconds(registry: CollectorRegistry) -> Histogram:
-    about = "Seconds until an answer was complete; streams are not counted."
-    return Histogram("agent0_http_seconds", about, ["route"], buckets=BOUNDS, registry=registry)
 
 
 class RequestMetrics:
@@ -51,7 +47,8 @@ class RequestMetrics:
         async def noted(message: Message) -> None:
             if message["type"] == "http.response.start":
                 outcome["status"] = message["status"]
-                outcome["streamed"] = int((b"content-type", b"text/event-stream") in _short(message["headers"]))
+                short = [(name.lower(), value.split(b";")[0].strip()) for name, value in message["headers"]]
+                outcome["streamed"] = int((b"content-type", b"text/event-stream") in short)
             await send(message)
 
         with self._measures.open.track_inprogress():
@@ -66,10 +63,6 @@ class RequestMetrics:
         self._measures.answers.labels(method, route, f"{outcome['status'] // 100}xx").inc()
         if not outcome["streamed"]:
             self._measures.seconds.labels(route).observe(seconds)
-
-
-def _short(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    return [(name.lower(), value.split(b";")[0].strip()) for name, value in headers]
 
 
 @router.get("/metrics")

@@ -26,8 +26,8 @@ class ProblemDocument(BaseModel):
     detail: str = ""
     fix: str = ""
     instance: str = ""
-    errors: list[dict[str, Any]] = []
-    error: dict[str, Any] | None = None
+    errors: list[dict[str, object]] = []
+    error: dict[str, object] | None = None
 
 
 class UnknownKeyError(AuthError):
@@ -54,42 +54,28 @@ class RateError(OperationError):
         self.after_s = after_s
 
 
-STATUS: Mapping[type[Agent0Error], int] = {
-    BudgetExhaustedError: 402,
-    UnknownKeyError: 401,
-    StaleError: 412,
-    FullError: 503,
-    PendingError: 503,
-    RateError: 429,
+_OWN: Mapping[type[Agent0Error], tuple[int, str]] = {
+    BudgetExhaustedError: (402, ""),
+    UnknownKeyError: (401, "auth_missing"),
+    StaleError: (412, "changed_since"),
+    FullError: (503, "server_full"),
+    PendingError: (503, "being_made"),
+    RateError: (429, "rate_limited"),
 }
-"""Errors whose status says more than that of their kind."""
-
-
-def status_of(error: Agent0Error) -> int:
-    """Return the status of HTTP with which ``error`` is answered."""
-    return STATUS.get(type(error), error.kind.status)
+"""Errors whose status of HTTP, and mostly slug, say more than those of their kind."""
 
 
 def problem_of(error: Agent0Error, path: str = "") -> ProblemDocument:
     """``error`` as a problem document about the resource at ``path``."""
-    slug = _SLUGS.get(type(error), error.kind.slug)
+    status, slug = _OWN.get(type(error), (error.kind.status, ""))
     return ProblemDocument(
-        type=f"urn:agent0:problem:{slug}",
+        type=f"urn:agent0:problem:{slug or error.kind.slug}",
         title=error.what,
-        status=status_of(error),
+        status=status,
         detail=error.why,
         fix=error.fix,
         instance=path,
     )
-
-
-_SLUGS = {
-    UnknownKeyError: "auth_missing",
-    StaleError: "changed_since",
-    RateError: "rate_limited",
-    FullError: "server_full",
-    PendingError: "being_made",
-}
 
 
 def plain_problem(status: int, title: str, path: str = "", **more: Any) -> ProblemDocument:
@@ -121,7 +107,7 @@ def is_page(request: Request) -> bool:
     )
 
 
-def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def responses(*statuses: int) -> dict[int | str, dict[str, object]]:
     """The problems that a route documents, besides those that any may give."""
     schema = {"schema": {"$ref": "#/components/schemas/Problem"}}
     codes = sorted({400, 401, 403, 404, 409, 413, 422, 500, 503, *statuses})

@@ -1,7 +1,5 @@
 """How a data folder fares, in one object: ``agent0 status`` prints it and the server sends it."""
 
-from typing import Any
-
 from agent0.assembly.log.carriers import carriers
 from agent0.assembly.log.integrity import topology
 from agent0.assembly.log.waits import waits
@@ -14,11 +12,11 @@ from agent0.infra.log.event_log import Log
 from agent0.infra.log.streams import standing, stream_rows
 from agent0.projections import position
 from agent0.projections.alarms import list_alarms
+from agent0.projections.base import Row
 from agent0.projections.failures import list_failures
 from agent0.projections.runs import list_runs, under_way
 from agent0.settings import Settings
 
-Row = dict[str, Any]
 ALL = -1
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from statistics import fmean
-from typing import Any
+from typing import Any, TypedDict
 
 from agent0.events.base import Recorded
 from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained
@@ -120,12 +120,61 @@ def measure_title(measure: str) -> str:
     return f"{measure} accuracy"
 
 
-def variant_rows(outcomes: Sequence[RunOutcome]) -> list[dict[str, Any]]:
-    """One row for each measure, variant and student (trained or control): the mean over seeds.
+class Average(TypedDict):
+    """A mean over seeds of shares of ``items``, with the wider of the intervals over seeds and over items."""
 
-    With the wider of two intervals: over seeds (Student's) and over items (Wilson's).
-    """
-    rows = []
+    seeds: int
+    items: int
+    mean: float
+    low: float
+    high: float
+
+
+class VariantRow(Average):
+    """The mean of one measure for a variant's ``student``: ``trained``, or one of ``CONTROLS``."""
+
+    measure: str
+    arm: str
+    student: str
+
+
+class CurvePoint(Average):
+    """The mean of validation accuracy after an iteration, -1 standing for the untrained student."""
+
+    iteration: int
+
+
+class Pairing(TypedDict):
+    """A difference on the same items of the same seeds; what takes several seeds is None for a single one."""
+
+    seeds: int
+    items: int
+    gained: int
+    lost: int
+    size: float
+    mean: float
+    low: float | None
+    high: float | None
+    by_seed: list[float]
+    p_items: float
+    p_seeds: float | None
+    p: float | None
+    detectable: float | None
+
+
+class ComparisonRow(Pairing):
+    """A variant less ``against``, another one or a control: ``adjusted_p`` is Holm's, ``word`` what may be said."""
+
+    measure: str
+    arm: str
+    against: str
+    adjusted_p: float | None
+    word: str
+
+
+def variant_rows(outcomes: Sequence[RunOutcome]) -> list[VariantRow]:
+    """One row for each measure, variant and student (trained or control): the mean over seeds."""
+    rows: list[VariantRow] = []
     for split in measured(outcomes):
         for arm, of_arm in _by_arm(outcomes).items():
             students = {"trained": [trained_scores(outcome, split) for outcome in of_arm]}
@@ -140,8 +189,8 @@ def variant_rows(outcomes: Sequence[RunOutcome]) -> list[dict[str, Any]]:
     return rows
 
 
-def averaged(scored: Sequence[Items]) -> dict[str, Any]:
-    """The mean over seeds of shares, none of them empty, with the wider of the intervals over seeds and over items."""
+def averaged(scored: Sequence[Items]) -> Average:
+    """Average shares over seeds, none of them empty."""
     mean, items = mean_of([fmean(shares.values()) for shares in scored]), len(scored[0])
     low, high = wilson(round(mean.value * items), items)
     if mean.low is not None and mean.high is not None:
@@ -149,7 +198,7 @@ def averaged(scored: Sequence[Items]) -> dict[str, Any]:
     return {"seeds": mean.n, "items": items, "mean": mean.value, "low": low, "high": high}
 
 
-def comparison_rows(outcomes: Sequence[RunOutcome]) -> list[dict[str, Any]]:
+def comparison_rows(outcomes: Sequence[RunOutcome]) -> list[ComparisonRow]:
     """Compare each other variant with the first, and every variant with its own controls, measure by measure.
 
     Holm's correction runs over the variants of one such question.
@@ -168,24 +217,22 @@ def comparison_rows(outcomes: Sequence[RunOutcome]) -> list[dict[str, Any]]:
     return rows
 
 
-def claim_rows(measure: str, pairs: Iterable[tuple[str, str, Seeded, Seeded]]) -> list[dict[str, Any]]:
+def claim_rows(measure: str, pairs: Iterable[tuple[str, str, Seeded, Seeded]]) -> list[ComparisonRow]:
     """One row for each (variant, against, before, after) that can be paired, with Holm's correction over
     all of them."""
-    rows = [
-        {"measure": measure, "arm": arm, "against": other, **comparison}
-        for arm, other, before, after in pairs
-        if (comparison := paired(before, after))
-    ]
-    adjusted = holm([row["p"] for row in rows if row["p"] is not None])
-    left = iter(adjusted)
-    for row in rows:
-        row["adjusted_p"] = None if row["p"] is None else next(left)
-        _widen(row)
-        row["word"] = _claim(row)
+    pairings = [(arm, other, pairing) for arm, other, old, new in pairs if (pairing := paired(old, new))]
+    adjusted = iter(holm([pairing["p"] for _, _, pairing in pairings if pairing["p"] is not None]))
+    rows: list[ComparisonRow] = []
+    for arm, other, pairing in pairings:
+        p = None if pairing["p"] is None else next(adjusted)
+        low, high = _interval(pairing, p)
+        concluded: Pairing = {**pairing, "low": low, "high": high}
+        word = _claim(concluded, p)
+        rows.append({"measure": measure, "arm": arm, "against": other, **concluded, "adjusted_p": p, "word": word})
     return rows
 
 
-def paired(before: Seeded, after: Seeded) -> dict[str, Any] | None:
+def paired(before: Seeded, after: Seeded) -> Pairing | None:
     """Compare ``after - before`` on the same items of the same seeds; None where no seed has both.
 
     With the wider of the intervals over seeds and over items. A single seed has neither interval nor p over seeds.
@@ -216,26 +263,27 @@ def paired(before: Seeded, after: Seeded) -> dict[str, Any] | None:
     }
 
 
-def _widen(row: dict[str, Any]) -> None:
-    """Set the interval: the widest of those over seeds, over items, and of the exact test's own, each corrected as p
-    is. It excludes 0 only where both tests are significant."""
-    if row["adjusted_p"] is None:
-        return
-    level = agreeing_level(row["p"], row["adjusted_p"])
-    seeds = interval_of(row["by_seed"], level)
-    exact = exact_interval(row["gained"], row["lost"], row["items"], level, row["size"])
-    row["low"] = min(row["low"], seeds[0], exact[0])
-    row["high"] = max(row["high"], seeds[1], exact[1])
+def _interval(pairing: Pairing, adjusted: float | None) -> tuple[float | None, float | None]:
+    """The widest of the intervals over seeds, over items, and of the exact test's own, each corrected as p is. It
+    excludes 0 only where both tests are significant."""
+    p, low, high = pairing["p"], pairing["low"], pairing["high"]
+    if adjusted is None or p is None or low is None or high is None:
+        return low, high
+    level = agreeing_level(p, adjusted)
+    seeds = interval_of(pairing["by_seed"], level)
+    exact = exact_interval(pairing["gained"], pairing["lost"], pairing["items"], level, pairing["size"])
+    return min(low, seeds[0], exact[0]), max(high, seeds[1], exact[1])
 
 
-def _claim(row: Mapping[str, Any]) -> str:
+def _claim(pairing: Pairing, adjusted: float | None) -> str:
     """The most that may be said."""
-    if row["adjusted_p"] is None:
+    low, high = pairing["low"], pairing["high"]
+    if adjusted is None or low is None or high is None:
         return ONE_SEED
-    return claimed(row["adjusted_p"], row["gained"] - row["lost"], row["low"], row["high"])
+    return claimed(adjusted, pairing["gained"] - pairing["lost"], low, high)
 
 
-def curves(outcomes: Sequence[RunOutcome]) -> dict[str, list[dict[str, Any]]]:
+def curves(outcomes: Sequence[RunOutcome]) -> dict[str, list[CurvePoint]]:
     """Learning curves by variant: validation accuracy of the newest student after each iteration (-1: untrained), mean
     over seeds with its interval.
 
@@ -243,7 +291,7 @@ def curves(outcomes: Sequence[RunOutcome]) -> dict[str, list[dict[str, Any]]]:
     """
     out = {}
     for arm, of_arm in _by_arm(outcomes).items():
-        rows = []
+        rows: list[CurvePoint] = []
         for iteration in range(-1, max(outcome.iterations for outcome in of_arm)):
             scores = [items for outcome in of_arm if (items := _standing(outcome, iteration))]
             if scores:
@@ -257,8 +305,8 @@ def _standing(outcome: RunOutcome, iteration: int) -> Items:
     return _right(max(reached, key=lambda score: score.iteration)) if reached else {}
 
 
-def cost_rows(outcomes: Sequence[RunOutcome]) -> list[dict[str, Any]]:
-    """The cost of each variant: means over the runs of its seeds."""
+def cost_rows(outcomes: Sequence[RunOutcome]) -> list[dict[str, str | float]]:
+    """The cost of each variant ``arm``: how many ``cells`` (runs) it has, and the mean of each cost over them."""
     return [
         {
             "arm": arm,
@@ -269,11 +317,13 @@ def cost_rows(outcomes: Sequence[RunOutcome]) -> list[dict[str, Any]]:
     ]
 
 
-def run_rows(outcomes: Sequence[RunOutcome]) -> list[dict[str, Any]]:
-    """One row for each ablation run: its scores before and after training."""
+def run_rows(outcomes: Sequence[RunOutcome]) -> list[dict[str, str | float | None]]:
+    """One row for each ablation run: ``arm``, ``seed``, ``run``, ``student``, its scores before and after training by
+    split, and ``wall_s``."""
     rows = []
     for outcome in outcomes:
-        row: dict[str, Any] = {"arm": outcome.arm, "seed": outcome.seed, "run": outcome.run, "student": outcome.student}
+        row: dict[str, str | float | None] = {"arm": outcome.arm, "seed": outcome.seed, "run": outcome.run}
+        row["student"] = outcome.student
         for split in measured(outcomes):
             before, after = control_scores(outcome, split, "untrained"), trained_scores(outcome, split)
             row |= {f"{split}_untrained": _share(before), split: _share(after)}
@@ -292,7 +342,7 @@ def _by_arm(outcomes: Sequence[RunOutcome]) -> dict[str, list[RunOutcome]]:
     return by_arm
 
 
-def as_json(outcome: RunOutcome) -> dict[str, Any]:
+def as_json(outcome: RunOutcome) -> dict[str, object]:
     """Turn an outcome into JSON values, as it is stored beside its run."""
     return {**asdict(outcome), "scores": [score.model_dump(mode="json") for score in outcome.scores]}
 

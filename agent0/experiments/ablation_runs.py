@@ -190,7 +190,8 @@ def describe_compute(plans: Mapping[str, RunConfig]) -> str:
         text = f"Asked of every run alike: {_size_text(next(iter(sizes.values())))}"
     elif len({(size["iterations"], size["in_all"]) for size in sizes.values()}) == 1:
         first, *others = sizes.items()
-        odd = "; ".join(f"{name} {_spread(size)}" for name, size in others if size != first[1])
+        spread = "{} {tasks} tasks with {attempts} attempts each"
+        odd = "; ".join(spread.format(name, **size) for name, size in others if size != first[1])
         text = f"Asked of every run alike: {_size_text(first[1])}, but differently spread: {odd}"
     else:
         text = "NOT equal compute: " + "; ".join(f"{name} {_size_text(size)}" for name, size in sizes.items())
@@ -202,10 +203,6 @@ def describe_compute(plans: Mapping[str, RunConfig]) -> str:
 def _size_text(size: Mapping[str, int]) -> str:
     text = "{iterations} iterations of {tasks} tasks with {attempts} attempts each ({in_all:,} attempts at most)"
     return text.format(**size)
-
-
-def _spread(size: Mapping[str, int]) -> str:
-    return "{tasks} tasks with {attempts} attempts each".format(**size)
 
 
 def changed_settings(old: RunConfig, new: RunConfig) -> list[str]:

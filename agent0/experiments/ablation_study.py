@@ -9,12 +9,13 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
 from agent0.errors import ConfigError
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,29}")
 """Of a study and of a variant: both are part of run tokens and of folders."""
+T = TypeVar("T")
 KEYS = ("question", "profile", "seeds", "own_bases", "shared_start", "plugins", "run", "variants")
 """What a study file may say."""
 GUIDE = "docs/guide/replay-experiments.md has a whole file."
@@ -85,7 +86,7 @@ def study_of_file(text: str, name: str) -> AblationStudy:
     )
 
 
-def _typed(content: Mapping[str, Any], key: str, kind: type, name: str) -> Any:
+def _typed(content: Mapping[str, object], key: str, kind: type[T], name: str) -> T:
     """The value of ``key``, empty where there is none."""
     value = content.get(key, kind())
     if not isinstance(value, kind):
@@ -96,21 +97,21 @@ def _typed(content: Mapping[str, Any], key: str, kind: type, name: str) -> Any:
 _KINDS = {str: "text", dict: "table", bool: "true or false", list: "list"}
 
 
-def _seeds(content: Mapping[str, Any], name: str) -> list[int]:
-    seeds: list[Any] = _typed(content, "seeds", list, name) or [0, 1, 2, 3, 4]
+def _seeds(content: Mapping[str, object], name: str) -> list[int]:
+    seeds = _typed(content, "seeds", list, name) or [0, 1, 2, 3, 4]
     if not all(type(seed) is int and seed >= 0 for seed in seeds):
         raise ConfigError(f"{name}: seeds are whole numbers from 0 on.", f"They are {str(seeds)[:80]}.", GUIDE)
     return seeds
 
 
-def _variant(name: str, table: Any, file: str) -> Variant:
+def _variant(name: str, table: object, file: str) -> Variant:
     if not isinstance(table, dict) or table.keys() - {"about", "run"}:
         why = "A variant has `about`, and settings that begin with `run.`."
         raise ConfigError(f"{file}: the variant {name[:80]} is not one.", why, GUIDE)
     return Variant(name, dict(_settings(_typed(table, "run", dict, file))), _typed(table, "about", str, file))
 
 
-def _settings(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+def _settings(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, str]]:
     """(dotted key below ``run``, value as it would be typed)."""
     for key, value in table.items():
         if isinstance(value, dict) and value:

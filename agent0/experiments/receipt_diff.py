@@ -89,7 +89,7 @@ def experiment_id(name: str) -> str:
 
 
 def start_of(
-    kind: Literal["rescore", "reverify"], name: str, run: str, until: int, policy: Mapping[str, Any]
+    kind: Literal["rescore", "reverify"], name: str, run: str, until: int, policy: Mapping[str, object]
 ) -> ExperimentStarted:
     """The first event of an experiment on ``run`` up to ``until``, in which something is decided again."""
     return ExperimentStarted(
@@ -136,7 +136,7 @@ def _ranks(values: Sequence[float]) -> list[float]:
     return ranks
 
 
-def summary(pairs: Sequence[ReceiptPair]) -> dict[str, Any]:
+def summary(pairs: Sequence[ReceiptPair]) -> dict[str, object]:
     """Counts, means and rank correlation by role, and the tasks that changed sides.
 
     A task changed sides where its teacher's reward was above the mean of its run before and not after, or the reverse.
@@ -148,12 +148,12 @@ def summary(pairs: Sequence[ReceiptPair]) -> dict[str, Any]:
         "identical": all(p.same for p in pairs),
         "only_before": sum(p.after is None for p in pairs),
         "only_after": sum(p.before is None for p in pairs),
-        **{role: events for role, events in roles.items() if events},
+        **{role: counts for role, counts in roles.items() if counts},
         "changed_sides": changed_sides(pairs),
     }
 
 
-def _role(pairs: Sequence[ReceiptPair]) -> dict[str, Any]:
+def _role(pairs: Sequence[ReceiptPair]) -> dict[str, float | None]:
     both = [(p.before.total, p.after.total) for p in pairs if p.before and p.after]
     if not both:
         return {}

@@ -13,7 +13,6 @@ from agent0.tasks.families import families
 from agent0.tasks.splits import task_of
 from agent0.verification.verifiers import verifier_for
 
-Row = dict[str, Any]
 Verdict = bool | None
 
 
@@ -56,7 +55,7 @@ def stored(content: bytes) -> list[StoredTask]:
         raise LogError("An artifact of stored answers cannot be read.", why, "See: agent0 artifacts check") from error
 
 
-def _answers(row: Row) -> Iterator[tuple[str, str | None, Verdict]]:
+def _answers(row: dict[str, Any]) -> Iterator[tuple[str, str | None, Verdict]]:
     if "answers" in row:
         pairs = zip(row["answers"], row["correct"], strict=True)
         yield from ((str(number), answer, correct) for number, (answer, correct) in enumerate(pairs))
@@ -84,13 +83,9 @@ async def _differing(row: StoredTask, sandbox: Sandbox) -> list[VerdictChange]:
     return [
         VerdictChange(row.task, label, answer, was, rejudged)
         for (label, answer, was), rejudged in pairs
-        if not _same(label, was, rejudged)
+        # of a sampled attempt that was not accepted only that is stored, undecided or wrong
+        if ((was is True) != (rejudged is True) if label.startswith("sampled") else was != rejudged)
     ]
-
-
-def _same(label: str, was: Verdict, rejudged: Verdict) -> bool:
-    """Of a sampled attempt that was not accepted only that is stored, undecided or wrong."""
-    return (was is True) == (rejudged is True) if label.startswith("sampled") else was == rejudged
 
 
 def _task(row: StoredTask) -> Task:

@@ -4,7 +4,6 @@ the log."""
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from agent0.events.tasks import ResultVerified
 from agent0.events.values import Task, Vote
@@ -46,7 +45,7 @@ def recorded_opinion(task_state: TaskState, stored: Mapping[str, ResultVerified]
     return ask
 
 
-def difference(pairs: Sequence[VerdictPair]) -> dict[str, Any]:
+def difference(pairs: Sequence[VerdictPair]) -> dict[str, object]:
     """Counts, labels that flipped, and every verdict that changed."""
     return {
         "verdicts": len(pairs),
@@ -63,7 +62,7 @@ def difference(pairs: Sequence[VerdictPair]) -> dict[str, Any]:
     }
 
 
-def _by(column: str, pairs: Iterable[VerdictPair], key: Callable[[VerdictPair], str]) -> list[dict[str, Any]]:
+def _by(column: str, pairs: Iterable[VerdictPair], key: Callable[[VerdictPair], str]) -> list[dict[str, str | int]]:
     groups: dict[str, list[VerdictPair]] = {}
     for pair in pairs:
         groups.setdefault(key(pair), []).append(pair)
@@ -90,11 +89,8 @@ def _count(pairs: Iterable[VerdictPair], when: str, verdict: bool | None) -> int
     return sum(judged is not None and judged.correct is verdict for judged in (getattr(p, when) for p in pairs))
 
 
-def _change(pair: VerdictPair) -> dict[str, Any]:
-    decision = pair.of
-    sides = {when: _side(getattr(pair, when)) for when in _SIDES}
+def _change(pair: VerdictPair) -> dict[str, object]:
+    decision, left_out = pair.of, {"task", "attempt", "iteration"}
+    verdicts: dict[str, ResultVerified | None] = {when: getattr(pair, when) for when in _SIDES}
+    sides = {when: v and v.model_dump(mode="json", exclude=left_out) for when, v in verdicts.items()}
     return {"task": decision.task, "attempt": decision.attempt, "family": pair.family, "flip": pair.flip, **sides}
-
-
-def _side(verdict: ResultVerified | None) -> dict[str, Any] | None:
-    return verdict.model_dump(mode="json", exclude={"task", "attempt", "iteration"}) if verdict else None

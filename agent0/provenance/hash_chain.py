@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Literal
 
 from agent0.events.alarms import LOG, LogSealed
 from agent0.events.base import effect_id
@@ -258,17 +258,17 @@ def compare_seals(kept: Sequence[Seal], log_seals: Mapping[int, Seal], first: in
     return out
 
 
-def _digest(value: Any) -> str:
+def _digest(value: object) -> str:
     """``value`` where it is a sha256 as hex digits; empty otherwise."""
     return value if isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) else ""
 
 
-def _data(body: bytes) -> dict[str, Any]:
+def _data(body: bytes) -> dict[str, object]:
     data = _raw(body).get("data")
     return data if isinstance(data, dict) else {}
 
 
-def _raw(body: bytes) -> dict[str, Any]:
+def _raw(body: bytes) -> dict[str, object]:
     try:
         raw = json.loads(body)
     except (ValueError, RecursionError):

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from agent0.errors import ConfigError
 from agent0.events.alarms import LOG, EventRedacted
@@ -38,7 +38,7 @@ class Redaction:
                 raise ConfigError(f"--redact {text[:80]!r} finds everything.", fix="Name a task, or some text.")
         return cls(frozenset(targets), tuple(patterns))
 
-    def takes(self, raw: Mapping[str, Any], body: bytes) -> frozenset[str]:
+    def takes(self, raw: Mapping[str, object], body: bytes) -> frozenset[str]:
         """Which redactions match the event with this body, parsed as ``raw``; none: it stays."""
         if not self.patterns or raw.get("type") in _KEPT:
             return frozenset()
@@ -64,12 +64,12 @@ class Redaction:
             why = "No task has that id, and no event or artifact holds such a text."
             raise ConfigError(f"--redact {text[:80]!r} finds nothing.", why, "See: agent0 task list RUN")
 
-    def _finds(self, data: bytes, parsed: Any) -> frozenset[str]:
+    def _finds(self, data: bytes, parsed: object) -> frozenset[str]:
         texts = [data.decode(errors="replace"), *_strings(parsed)]
         return frozenset(p.pattern for p in self.patterns if any(p.search(text) for text in texts))
 
 
-def tombstone(raw: Mapping[str, Any], body: bytes, seq: int, why: Literal["forgotten", "elsewhere"]) -> bytes:
+def tombstone(raw: Mapping[str, object], body: bytes, seq: int, why: Literal["forgotten", "elsewhere"]) -> bytes:
     """The body that replaces a redacted one. Its envelope stays, so that causes are still found.
 
     Of a run that the archive is not about only digest and time stay.
@@ -95,7 +95,7 @@ def set_aside(seq: int, body: bytes, exclusion: Recorded) -> bytes:
     return record(event, run=LOG, time=exclusion.time, id=effect_id(exclusion.id, "aside", seq)).to_json()
 
 
-def _strings(value: Any) -> list[str]:
+def _strings(value: object) -> list[str]:
     """Every text in a JSON value, keys included."""
     out, stack = [], [value]
     while stack:

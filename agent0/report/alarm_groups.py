@@ -2,26 +2,33 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TypedDict
 
+from agent0.projections.base import Row
 from agent0.run.diagnosis.case import Iteration, Observation
 from agent0.run.diagnosis.causes.environment import FULL
 
-Row = dict[str, Any]
 _WORST = ("critical", "warning", "info")
 
 
-def grouped(alarms: Iterable[Mapping[str, Any]], iterations: Sequence[Iteration] = ()) -> list[Row]:
-    """Group alarms, newest first, by kind (``agent0.run.diagnosis.alarm_kinds``).
+class AlarmKind(TypedDict):
+    """Alarms of one kind: the worst severity, how often, the newest message and when, and what shows it."""
 
-    Returns a row each: ``alarm`` (the kind), the worst ``severity``, ``times``, the newest ``message`` and when it was
-    ``raised``, ``evidence`` in words; the worst first.
-    """
-    groups: dict[str, list[tuple[Mapping[str, Any], Observation | None]]] = {}
+    alarm: str
+    severity: str
+    times: int
+    message: str
+    raised: str
+    evidence: str
+
+
+def grouped(alarms: Iterable[Row], iterations: Sequence[Iteration] = ()) -> list[AlarmKind]:
+    """Group ``alarms``, newest first, by kind (``kind_of``); the worst first."""
+    groups: dict[str, list[tuple[Row, Observation | None]]] = {}
     for alarm in alarms:
         kind, example = kind_of(str(alarm["alarm"]), str(alarm["message"]), iterations)
         groups.setdefault(kind, []).append((alarm, example))
-    rows = [
+    rows: list[AlarmKind] = [
         {
             "alarm": kind,
             "severity": min((str(alarm["severity"]) for alarm, _ in members), key=_rank),
@@ -35,7 +42,7 @@ def grouped(alarms: Iterable[Mapping[str, Any]], iterations: Sequence[Iteration]
     return sorted(rows, key=lambda row: _rank(row["severity"]))
 
 
-def shown_by(alarm: Mapping[str, Any], example: Observation | None = None) -> str:
+def shown_by(alarm: Row, example: Observation | None = None) -> str:
     """Task or attempt and event that show an alarm, in words; empty where nothing is recorded."""
     facts = alarm.get("facts") or {}
     named = [str(facts[name]) for name in ("attempt", "task", "failure") if facts.get(name)]
@@ -43,8 +50,8 @@ def shown_by(alarm: Mapping[str, Any], example: Observation | None = None) -> st
     return ", ".join([*dict.fromkeys(named), *([f"event {alarm['seq']}"] if alarm.get("seq") else [])])
 
 
-def alarm_lines(groups: Iterable[Mapping[str, Any]]) -> list[str]:
-    """A line each kind of alarm, of what ``grouped`` returns."""
+def alarm_lines(groups: Iterable[AlarmKind]) -> list[str]:
+    """Write a line for each kind of alarm that stands."""
     return [
         f"{group['alarm']} ({group['severity']}{_times(group['times'])}): {group['message']}"
         + (f" [{group['evidence']}]" if group["evidence"] else "")

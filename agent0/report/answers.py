@@ -1,14 +1,16 @@
 """The first lines of everything that concludes: at most three, such as one person forwards to another, and one more
 where replies were cut off. What came of it, against which control, and what may not be claimed."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from agent0.errors import sentence
+from agent0.experiments.compare_runs import ClaimRow, RunComparison, claim_row
+from agent0.experiments.study_results import StudyResults
+from agent0.projections.base import Row
 from agent0.report.climb_summary import run_lines, study_lines
 from agent0.report.columns import shown_iteration
-from agent0.report.conclusions import conclusion
+from agent0.report.conclusions import conclusion, scored
 from agent0.report.markdown.ablation import short_answer
 from agent0.settings import EvaluationConfig, RunConfig
 from agent0.state.run_state import iteration_of
@@ -16,7 +18,6 @@ from agent0.stats.claims import Claim, Scored, claims
 from agent0.stats.paired_tests import IMPROVED
 from agent0.tasks.curriculum.ladder_height import on_ladder
 
-Row = Mapping[str, Any]
 FEW = 200
 """Tasks below which a score says so itself."""
 NONE_RAN = "none ran beside it"
@@ -54,14 +55,13 @@ def climbs(summary: Row) -> bool:
         return False
 
 
-def held_out_gain(tests: Sequence[Row]) -> list[dict[str, Any]]:
+def held_out_gain(tests: Sequence[Row]) -> list[Row]:
     """Compare the last test score of a run with each one before it (the untrained student, the control whose tool was
     forced) on the same items, with Holm's correction; empty where the last student was not scored."""
     last = tests[-1] if tests and tests[-1]["iteration"] >= 0 and not tests[-1]["forced_tool"] else None
     if last is None:
         return []
-    scored = [(score, Scored(score["checkpoint"], score["outcomes"] or "")) for score in tests[:-1]]
-    tested = claims([(before, Scored(last["checkpoint"], last["outcomes"] or "")) for _, before in scored])
+    tested = claims([(scored(score), scored(last)) for score in tests[:-1]])
     return [
         {
             "control": bool(score["forced_tool"]),
@@ -69,11 +69,9 @@ def held_out_gain(tests: Sequence[Row]) -> list[dict[str, Any]]:
             "after": last["accuracy"],
             "student": last["checkpoint"],
             "n": last["n"],
-            "word": claim.verdict if claim else None,
-            "adjusted_p": claim.adjusted if claim else None,
-            **(asdict(claim.difference) if claim else {}),
+            **(claim_row(claim) if claim else {"word": None, "adjusted_p": None}),
         }
-        for (score, _), claim in zip(scored, tested, strict=True)
+        for score, claim in zip(tests[:-1], tested, strict=True)
     ]
 
 
@@ -106,7 +104,7 @@ def _listed(cut: Sequence[Counted]) -> str:
     return ", ".join(named) + (f" and {len(cut) - MOST} others" if len(cut) > MOST else "")
 
 
-def claim_words(row: Row) -> str:
+def claim_words(row: ClaimRow | Row) -> str:
     """A difference in words: ``+41.7 points (12.3 to 60.0): improved (adjusted p 0.013)``. Interval and p are of one
     test."""
     if row.get("word") is None:
@@ -161,14 +159,14 @@ def _limits(summary: Row, first: Row, control: Row | None) -> str:
 
 
 def _validation(summary: Row) -> str:
-    scored = [score for score in summary["validation"] if score["validation"] is not None]
-    if not scored:
+    scores = [score for score in summary["validation"] if score["validation"] is not None]
+    if not scores:
         shared = f"; what {summary['parent']} scored up to event {summary['parent_seq']} is its past"
         return f"Nothing is scored yet{shared if summary.get('parent') else ''}."
-    last = scored[-1]
+    last = scores[-1]
     if last["iteration"] < 0:
         return f"Validation so far: untrained {last['validation']:.1%}."
-    untrained = f"untrained {scored[0]['validation']:.1%}, " if scored[0]["iteration"] < 0 else ""
+    untrained = f"untrained {scores[0]['validation']:.1%}, " if scores[0]["iteration"] < 0 else ""
     after = f"{last['validation']:.1%} after iteration {shown_iteration(last['iteration'])}"
     return f"Validation so far: {untrained}{after}. Not to be claimed: anything, before the last test."
 
@@ -186,7 +184,7 @@ def rescore_answer(results: Row) -> list[str]:
     return [f"{results['changed']} of {results['receipts']} receipts change{crossed}.{means}"]
 
 
-def compare_answer(results: Row) -> list[str]:
+def compare_answer(results: RunComparison) -> list[str]:
     """Sum a comparison of runs up: each against the first, two lines at most."""
     first, rows = results["names"][0], results["against"]
     lines = [
@@ -198,7 +196,7 @@ def compare_answer(results: Row) -> list[str]:
     return [*lines, *more]
 
 
-def study_answer(results: Row) -> list[str]:
+def study_answer(results: StudyResults) -> list[str]:
     """Sum a study up: one on a ladder by what was learned beside its controls, another by a line for each variant but
     the first and one for each control, and what may not be claimed; and what could not be finished."""
     if "ladder" in results and (lines := study_lines(results, "below")):
@@ -207,7 +205,7 @@ def study_answer(results: Row) -> list[str]:
     return [line.replace("**", "") for line in short_answer(results)] + _study_limits(results) + failures
 
 
-def _study_limits(results: Row) -> list[str]:
+def _study_limits(results: StudyResults) -> list[str]:
     """What a study's first variant may not claim, in a line; none where nothing was measured."""
     lead, first = results["measures"][:1], next(iter(results["about"]))
     words = {
@@ -270,7 +268,7 @@ def _scored_outcome(outcome: BenchmarkOutcome) -> Scored:
 def _claim_text(claim: Claim | None) -> str:
     if claim is None:
         return "not scored on the same items"
-    return claim_words({"word": claim.verdict, "adjusted_p": claim.adjusted, **asdict(claim.difference)})
+    return claim_words(claim_row(claim))
 
 
 def _training_limits(

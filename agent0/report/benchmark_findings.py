@@ -5,7 +5,6 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
 
 from agent0.errors import Agent0Error
 from agent0.evaluation.benchmark_scores import Compared, grouped, modes_compared, tally
@@ -14,13 +13,13 @@ from agent0.evaluation.failure_modes import ItemOutcome, error_class, failure_co
 from agent0.events.benchmarks import BenchmarkScored, ItemScored
 from agent0.events.values import Usage
 from agent0.ports.storage import Artifacts
+from agent0.projections.base import Row
 from agent0.projections.benchmark_items import scored_items
 from agent0.projections.benchmark_scores import show_benchmark_run
 from agent0.projections.evaluation_items import conversation_at, last_reply
 from agent0.report.answers import MAX_TRUNCATED
 from agent0.stats.calibrators import brier, ece, ece_interval, reliability
 
-Row = dict[str, Any]
 Asked = Mapping[str, Mapping[str, Item]]
 """Benchmark -> id -> item, for benchmarks whose rows are there as they were."""
 

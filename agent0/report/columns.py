@@ -1,7 +1,6 @@
 """Columns that pages and tables share."""
 
-from collections.abc import Mapping
-from typing import Any
+from agent0.projections.base import Row
 
 UNTRAINED = "untrained"
 
@@ -11,7 +10,7 @@ def shown_iteration(number: int) -> str:
     return UNTRAINED if number < 0 else str(number)
 
 
-def named_iteration(iteration: Any) -> Any:
+def named_iteration(iteration: object) -> object:
     """``untrained`` for what stands before the first iteration, all else as it is."""
     return UNTRAINED if isinstance(iteration, int) and iteration < 0 else iteration
 
@@ -20,7 +19,7 @@ WITHIN = ("checked", "checkable", "solved_at_once", "solved_within", "lower95_wi
 """What stands beside accuracy where answers could be checked."""
 
 
-def model_columns(row: Mapping[str, Any]) -> dict[str, Any]:
+def model_columns(row: Row) -> Row:
     """A row of ``agent0.projections.model_usage.model_stats`` with amounts in dollars: a cost that is not wholly known
     is said to be so."""
     from agent0.routing.budgets import dollars  # slow to import, and most tables have no cost

@@ -1,6 +1,26 @@
 """The conclusion of a paired test, in words that a reader of statistics knows."""
 
+from agent0.experiments.compare_runs import ClaimRow, claim_row
+from agent0.projections.base import Row
+from agent0.stats.claims import Claim, Scored
 from agent0.stats.paired_tests import FELL, IMPROVED, UNSHOWN
+
+
+class ClaimAgainst(ClaimRow):
+    """A claim with the name of the score that it is made ``against``."""
+
+    against: str
+
+
+def claim_against(claim: Claim | None) -> ClaimAgainst | None:
+    """Turn a claim into JSON values; None where there is none."""
+    return {"against": claim.against, **claim_row(claim)} if claim else None
+
+
+def scored(evaluation: Row) -> Scored:
+    """The score of an evaluation as it is compared."""
+    return Scored(evaluation["checkpoint"], evaluation["outcomes"] or "")
+
 
 _WORDS = {IMPROVED: "improved", FELL: "decreased", UNSHOWN: "not significant"}
 

@@ -1,17 +1,15 @@
 """Items of held-out evaluations, read from the artifacts that the evaluations table names, and what each is."""
 
 import json
-from collections.abc import Iterator
-from typing import Any
 
 from agent0.errors import Agent0Error
 from agent0.evaluation.failure_modes import ItemOutcome, error_class
 from agent0.events.values import Artifact, Task
 from agent0.ports.storage import Artifacts
+from agent0.projections.base import Row
 from agent0.tasks.families import families
 from agent0.tasks.splits import task_of
 
-Row = dict[str, Any]
 TOOLS = {True: "a call went well", False: "no call went well"}
 
 
@@ -19,16 +17,10 @@ def held_items(artifacts: Artifacts, digest: str | None) -> list[Row] | None:
     """The items of one evaluation; None where its artifact is not here, is damaged, or none was written."""
     try:
         text = artifacts.get(Artifact(sha256=digest or "", size=0)).decode("utf-8")
-        return list(_rows(text))
+        rows = [json.loads(line) for line in text.split("\n") if line.strip()]
     except (Agent0Error, ValueError):
         return None
-
-
-def _rows(text: str) -> Iterator[Row]:
-    for line in text.split("\n"):
-        row = json.loads(line) if line.strip() else {}
-        if isinstance(row, dict) and isinstance(row.get("task"), str):
-            yield row
+    return [row for row in rows if isinstance(row, dict) and isinstance(row.get("task"), str)]
 
 
 def outcome_of(item: Row) -> ItemOutcome:

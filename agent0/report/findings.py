@@ -4,29 +4,45 @@ and solutions are. Read models and the artifacts they name are all it reads."""
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TypedDict
 
 from agent0.evaluation.failure_modes import ItemOutcome, error_class, failure_counts, failure_modes
 from agent0.ports.storage import Artifacts
+from agent0.projections.base import Row
 from agent0.projections.evaluations import scores_with_shared
 from agent0.projections.indexes import index_of, rejections
 from agent0.projections.iterations import list_iterations
 from agent0.projections.traces import list_traces
 from agent0.report.columns import WITHIN, shown_iteration
+from agent0.report.conclusions import claim_against, scored
 from agent0.report.diversity import FREQUENT, diversity, trace_of
 from agent0.report.eval_items import held_items, outcome_of
 from agent0.rollout.tool_patterns import Trace, tool_shares, transitions, used, with_and_without
 from agent0.stats.calibrators import worth
-from agent0.stats.claims import Claim, Scored, claims, step_by_step
-
-Row = dict[str, Any]
+from agent0.stats.claims import claims, step_by_step
 
 MODES = 15
 """Failure modes that are told."""
 
 
-def findings(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> Row:
-    """Everything, as JSON would have it. ``run`` is an id."""
+class RunFindings(TypedDict):
+    """What a run came to, as ``--json`` prints it. ``iterations`` are scores on validation, ``test`` those on the test
+    set; ``curves`` accuracies by domain and by level, in order of the scores; ``tools`` tables of tool use."""
+
+    iterations: list[Row]
+    test: list[Row]
+    forms: list[Row]
+    curves: dict[str, dict[str, list[float | None]]]
+    failures: list[Row]
+    tools: Row
+    diversity: Row
+    self_critique: Row | None
+    rejected: list[Row]
+    decontamination: str
+
+
+def findings(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> RunFindings:
+    """Find out everything about a run; ``run`` is its id."""
     scores = scores_with_shared(db, run)
     validations = [e for e in scores if e["split"] == "validation" and not e["forced_tool"]]
     traces = list_traces(db, run)
@@ -46,9 +62,9 @@ def findings(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> Row:
 
 def _iterations(validations: Sequence[Row]) -> list[Row]:
     """One row a score on validation, in the order in which they were made."""
-    differences = step_by_step([_scored(e) for e in validations])
+    differences = step_by_step([scored(e) for e in validations])
     return [
-        {**_score(e), "against_before": _claim(before), "against_base": _claim(base)}
+        {**_score(e), "against_before": claim_against(before), "against_base": claim_against(base)}
         for e, (before, base) in zip(validations, differences, strict=True)
     ]
 
@@ -57,24 +73,15 @@ def _tests(tests: Sequence[Row]) -> list[Row]:
     """The first, the control and the last, the last against either of the others."""
     last = tests[-1] if tests and tests[-1]["iteration"] >= 0 and not tests[-1]["forced_tool"] else None
     earlier = [e for e in tests if e is not last]
-    differences = claims([(_scored(e), _scored(last)) for e in earlier]) if last else [None] * len(earlier)
-    rows = [{**_score(e), "last_against_this": _claim(claim)} for e, claim in zip(earlier, differences, strict=True)]
+    differences = claims([(scored(e), scored(last)) for e in earlier]) if last else [None] * len(earlier)
+    pairs = zip(earlier, differences, strict=True)
+    rows = [{**_score(e), "last_against_this": claim_against(claim)} for e, claim in pairs]
     return [*rows, {**_score(last), "last_against_this": None}] if last else rows
-
-
-def _scored(evaluation: Row) -> Scored:
-    return Scored(evaluation["checkpoint"], evaluation["outcomes"] or "")
 
 
 def _score(evaluation: Row) -> Row:
     names = ("evaluation", "iteration", "checkpoint", "forced_tool", "n", "accuracy", "lower95", "upper95", "tool_use")
     return {name: evaluation[name] for name in (*names, *WITHIN)}
-
-
-def _claim(claim: Claim | None) -> Row | None:
-    if claim is None:
-        return None
-    return {"against": claim.against, "word": claim.verdict, "adjusted_p": claim.adjusted, **asdict(claim.difference)}
 
 
 def _curves(validations: Sequence[Row], part: str) -> dict[str, list[float | None]]:

@@ -3,9 +3,10 @@
 import sqlite3
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TypedDict
 
 from agent0.projections.alarms import list_alarms
+from agent0.projections.base import Row
 from agent0.projections.evaluations import learning_curve, list_evaluations, scores_with_shared
 from agent0.projections.failures import list_missing
 from agent0.projections.indexes import rejections
@@ -13,16 +14,23 @@ from agent0.projections.runs import iterations_made, show_run
 from agent0.report.alarm_groups import grouped
 from agent0.report.answers import held_out_gain, run_answer
 from agent0.report.columns import WITHIN
-from agent0.report.diagnosis.findings import diagnosis
+from agent0.report.diagnosis.findings import Conclusion, diagnosis
 from agent0.report.diagnosis.iterations import iterations_of
 from agent0.report.run_benchmarks import benchmark_scores, target_rows
+from agent0.report.targets import TargetRow
 
-Deep = Mapping[str, Any]
-Here = Mapping[str, Any]
+Here = Mapping[str, object]
 NOWHERE: Here = MappingProxyType({})
 
 
-def overview(db: sqlite3.Connection, run: str, here: Here = NOWHERE, *, deep: Deep | None = None) -> dict[str, Any]:
+class DeepParts(TypedDict):
+    """What takes all attempts of a run: why it went badly, and the targets that it met."""
+
+    why: Conclusion
+    targets: list[TargetRow]
+
+
+def overview(db: sqlite3.Connection, run: str, here: Here = NOWHERE, *, deep: DeepParts | None = None) -> Row:
     """Collect everything that ``run show --json`` prints. ``validation`` has one entry per iteration, ``base`` being
     -1. ``test`` begins with what a fork shares with its parents and did not score anew. ``here``: what this machine
     knows of the runs of a data folder (``agent0.assembly.log.carriers``). ``deep``: what ``deep_parts`` gave before,
@@ -57,39 +65,39 @@ def overview(db: sqlite3.Connection, run: str, here: Here = NOWHERE, *, deep: De
     return {**summary, "answer": run_answer(summary)}
 
 
-def _carried(row: dict[str, Any], here: Here) -> dict[str, Any]:
+def _carried(row: Row, here: Here) -> Row:
     """``row`` of a run with whether it is carried, and what it waits for where its events do not say it."""
     if row["status"] != "running":
         return {**row, "carried": None}
     return {**row, "carried": here.get("carried"), "waits_for": row["waits_for"] or here.get("waits") or None}
 
 
-def deep_parts(db: sqlite3.Connection, run: str, here: Here = NOWHERE) -> dict[str, Any]:
-    """Read what takes all attempts of a run: ``why`` it went badly, and the ``targets`` that it met."""
+def deep_parts(db: sqlite3.Connection, run: str, here: Here = NOWHERE) -> DeepParts:
+    """Read the parts that take all attempts of a run."""
     done = [evaluation for evaluation in list_evaluations(db, run) if evaluation["status"] == "evaluated"]
     benchmarks, config = benchmark_scores(db, run, done), show_run(db, run)["config"]
     why = diagnosis(db, run, here)
     return {"why": why, "targets": target_rows(db, run, done, benchmarks, config)}
 
 
-def _alarms(db: sqlite3.Connection, run: str) -> dict[str, Any]:
+def _alarms(db: sqlite3.Connection, run: str) -> Row:
     """Alarms that stand, each and by kind."""
     alarms = list_alarms(db, run)
     return {"alarms": alarms, "alarm_kinds": grouped(alarms, iterations_of(db, run)) if alarms else []}
 
 
-def _under_way(scores: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _under_way(scores: list[Row]) -> list[Row]:
     """Evaluations that are not finished: items scored of how many."""
     left = [e for e in scores if e["status"] == "requested"]
     return [{"evaluation": e["evaluation"], "scored": e["scored"] or 0, "n": e["n"]} for e in left]
 
 
-def _measured(evaluation: dict[str, Any]) -> dict[str, Any]:
+def _measured(evaluation: Row) -> Row:
     names = ("evaluation", "checkpoint", "forced_tool", "n", "accuracy", "lower95", "upper95", "tool_use", *WITHIN)
     return {name: evaluation[name] for name in (*names, "by_domain", "by_level", "latency_p50_s", "latency_p95_s")}
 
 
-def rows_for_people(summary: dict[str, Any]) -> list[dict[str, Any]]:
+def rows_for_people(summary: Row) -> list[Row]:
     """The three held-out scores as a table: untrained, trained, and the control whose tool was forced."""
     kinds = {True: "untrained, tool forced (control)", False: "untrained"}
     rows = []
@@ -108,7 +116,7 @@ def rows_for_people(summary: dict[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def failures_for_people(summary: dict[str, Any]) -> list[str]:
+def failures_for_people(summary: Row) -> list[str]:
     """A line a reaction that was given up, and what a person can do about it."""
     lines = []
     for failure in summary["failures"]:
@@ -124,7 +132,7 @@ def failures_for_people(summary: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _within(test: dict[str, Any]) -> dict[str, Any]:
+def _within(test: Row) -> Row:
     """Of the items that can be checked: solved by one greedy attempt, and by one of the sampled ones."""
     low, high = test["lower95_within"], test["upper95_within"]
     return {
@@ -136,7 +144,7 @@ def _within(test: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def curve_columns(points: list[dict[str, Any]]) -> tuple[str, ...]:
+def curve_columns(points: list[Row]) -> tuple[str, ...]:
     """Make the columns of the learning curve that a terminal shows."""
     within = ("solved_at_once", "solved_within") if any(point["checked"] for point in points) else ()
     cost = ("cost_usd",) if any(point["cost_usd"] is not None for point in points) else ()

@@ -2,15 +2,14 @@
 again."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from agent0.projections.base import Row
 from agent0.report.answers import FEW, MOST, claim_words, truncation_line
 from agent0.report.conclusions import conclusion
 from agent0.stats.intervals import wilson
 from agent0.stats.sequential_test import ENOUGH, always_valid_interval, e_value, winner
 
-Row = Mapping[str, Any]
 NAMES = {"tools": "with tools", "plain": "without tools"}
 PUBLISHED = "a comparison with published numbers made under other prompts or item sets"
 

@@ -1,23 +1,26 @@
 """The findings of a run as tables for a terminal: (title, rows) in reading order."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+from agent0.experiments.compare_runs import ClaimRow
+from agent0.projections.base import Row
 from agent0.report.columns import shown_iteration
-from agent0.report.conclusions import conclusion
+from agent0.report.conclusions import ClaimAgainst, conclusion
+from agent0.report.findings import RunFindings
 from agent0.report.html.rendering import p_value, points, share
 from agent0.run.monitors.form import form_change
 
-Row = dict[str, Any]
-TitledTable = tuple[str, list[Row]]
+Cells = dict[str, object]
+"""A row of a table as it is printed, by column."""
+TitledTable = tuple[str, list[Cells]]
 
 
-def run_tables(results: Mapping[str, Any]) -> Iterator[TitledTable]:
+def run_tables(results: RunFindings) -> Iterator[TitledTable]:
     """Yield the tables of a run's findings as (title, rows); empty ones are left out."""
     yield from ((title, rows) for title, rows in _tables(results) if rows)
 
 
-def _tables(results: Mapping[str, Any]) -> Iterator[TitledTable]:
+def _tables(results: RunFindings) -> Iterator[TitledTable]:
     yield "Iteration over iteration, on validation", [_score(score) for score in results["iterations"]]
     yield "Conclusions on validation", list(_claims(results["iterations"]))
     yield "Held-out test", [_score(score) for score in results["test"]]
@@ -37,7 +40,7 @@ def _tables(results: Mapping[str, Any]) -> Iterator[TitledTable]:
     yield "Rejected tasks", _rejected(results["rejected"], results["decontamination"])
 
 
-def _score(score: Row) -> Row:
+def _score(score: Row) -> Cells:
     return {
         "iteration": shown_iteration(score["iteration"]),
         "student": score["checkpoint"] + (", tool forced (control)" if score["forced_tool"] else ""),
@@ -49,7 +52,7 @@ def _score(score: Row) -> Row:
     }
 
 
-def pass_at_k_columns(score: Row) -> Row:
+def pass_at_k_columns(score: Row) -> Cells:
     """Make the columns of a score's checkable items: pass@1, and pass@k with its 95 % interval, where a verifier
     selects among k attempts."""
     low, high = score["lower95_within"], score["upper95_within"]
@@ -61,30 +64,33 @@ def pass_at_k_columns(score: Row) -> Row:
     }
 
 
-def _claims(scores: Sequence[Row]) -> Iterator[Row]:
+def _claims(scores: Sequence[Row]) -> Iterator[Cells]:
     """Each iteration against the one before and against the untrained; once where both are the same."""
     for score in scores:
         against = {claim["against"]: claim for claim in _compared([score], "against_before", "against_base")}
         yield from (_claim(shown_iteration(score["iteration"]), claim) for claim in against.values())
 
 
-def _compared(scores: Sequence[Row], *names: str) -> list[Row]:
+def _compared(scores: Sequence[Row], *names: str) -> list[ClaimAgainst]:
     return [score[name] for score in scores for name in names if score[name]]
 
 
-def _claim(iteration: str, claim: Row) -> Row:
+def _claim(iteration: str, claim: ClaimAgainst) -> Cells:
+    concluded = {"conclusion": conclusion(claim["word"])}
+    return {"iteration": iteration, "against": claim["against"], **tested_columns(claim), **concluded}
+
+
+def tested_columns(claim: ClaimRow | Row) -> dict[str, str]:
+    """Make the columns of the paired test behind a claim."""
     return {
-        "iteration": iteration,
-        "against": claim["against"],
         "points": points(claim["mean"]),
         "95 %": f"{points(claim['lower95'])} to {points(claim['upper95'])}",
         "p (Holm)": p_value(claim["adjusted_p"]).removeprefix("p ").removeprefix("= "),
         "detectable": f"{100 * claim['detectable']:.1f}",
-        "conclusion": conclusion(claim["word"]),
     }
 
 
-def failure_mode_rows(modes: Sequence[Row]) -> list[Row]:
+def failure_mode_rows(modes: Sequence[Row]) -> list[Cells]:
     """Make the rows of a table of failure modes, the most accuracy to gain first."""
     return [
         {
@@ -100,7 +106,7 @@ def failure_mode_rows(modes: Sequence[Row]) -> list[Row]:
     ]
 
 
-def form_rows(iterations: Sequence[Row]) -> list[Row]:
+def form_rows(iterations: Sequence[Row]) -> list[Cells]:
     """A row an iteration whose right attempts have another length or form than all answered ones."""
     return [
         {
@@ -115,12 +121,12 @@ def form_rows(iterations: Sequence[Row]) -> list[Row]:
     ]
 
 
-def _fared(row: Row) -> Row:
+def _fared(row: Row) -> Cells:
     spread = f"{share(row['lower95'])} to {share(row['upper95'])}"
     return {"tools": row["tools"], "attempts": row["attempts"], "correct": share(row["correct"]), "95 %": spread}
 
 
-def self_critique_rows(results: Row | None) -> list[Row]:
+def self_critique_rows(results: Row | None) -> list[Cells]:
     """ECE, Brier score and AUROC with their intervals over tasks."""
     if results is None:
         return []
@@ -142,11 +148,11 @@ def _spread(value: float | None, interval: tuple[float, float] | None) -> str | 
     return f"{value:.3f}" + (f" ({interval[0]:.3f} to {interval[1]:.3f})" if interval else "")
 
 
-def _shares(row: Row, *names: str) -> Row:
+def _shares(row: Row, *names: str) -> Cells:
     return {**row, **{name: share(row[name]) for name in names}}
 
 
-def _varied(diversity: Mapping[str, Any]) -> list[Row]:
+def _varied(diversity: Row) -> list[Cells]:
     """Canonical forms of tasks, then patterns of solutions, over the run and by iteration."""
     forms = diversity["forms"]
     rows = [{"of": "tasks accepted, by canonical form", "tasks": forms["accepted"], "different": forms["patterns"]}]
@@ -163,7 +169,7 @@ def _varied(diversity: Mapping[str, Any]) -> list[Row]:
     )
 
 
-def _rejected(rows: Sequence[Row], compared: str) -> list[Row]:
+def _rejected(rows: Sequence[Row], compared: str) -> list[Cells]:
     """By reason; how many were contaminated, and by what, is always said."""
     by_reason = {"contaminated": 0} | {str(row["reason"]): row["tasks"] for row in rows}
     return [
@@ -171,7 +177,7 @@ def _rejected(rows: Sequence[Row], compared: str) -> list[Row]:
     ]
 
 
-def benchmark_rows(scores: Sequence[Row]) -> list[Row]:
+def benchmark_rows(scores: Sequence[Row]) -> list[Cells]:
     """Make the rows of a table of benchmark scores, one per benchmark and mode, with their cost."""
     return [
         {
@@ -189,18 +195,15 @@ def benchmark_rows(scores: Sequence[Row]) -> list[Row]:
     ]
 
 
-def tool_effect_rows(compared: Sequence[Row]) -> list[Row]:
+def tool_effect_rows(compared: Sequence[Row]) -> list[Cells]:
     """Make the rows that compare a benchmark with and without tools, with the paired test behind the conclusion."""
     return [
         {
             "benchmark": row["benchmark"],
             "without": share(row["without"]),
             "with": share(row["with"]),
-            **{name: value for name, value in _claim("", {**row, "against": ""}).items() if name in _TESTED},
+            **tested_columns(row),
             "tools are": conclusion(row["word"]),
         }
         for row in compared
     ]
-
-
-_TESTED = ("points", "95 %", "p (Holm)", "detectable")

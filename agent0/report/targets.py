@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from statistics import stdev
-from typing import Any
+from typing import TypedDict
 
 from agent0.report.answers import FEW
 from agent0.settings import RunConfig
@@ -55,76 +56,70 @@ class RunMeasures:
     """Tasks that a value rests on, by its name above or by benchmark; attempts, for seconds."""
 
 
-def target_table(results: RunMeasures, config: RunConfig) -> list[dict[str, Any]]:
-    """Make one row a target: ``target``, ``wanted``, ``value``, ``met`` (None: not measured), and then ``measure``:
-    the command or setting that would measure it, empty where it is measured. ``n`` tasks or attempts stand behind the
-    value, and ``rests_on`` says so in words, also that they are few.
+class TargetRow(TypedDict):
+    """A target: what is ``wanted``, what was measured and whether that meets it (None: not measured), and then the
+    command or setting that would ``measure`` it. ``n`` tasks or attempts stand behind the value, and ``rests_on`` says
+    so in words, also that they are few."""
 
-    A student without tools has no target of tool use.
-    """
-    longer = f"agent0 run start --set run.iterations={max(config.iterations + 2, SPREAD_LEAST)}"
+    target: str
+    wanted: str
+    value: float | None
+    met: bool | None
+    measure: str
+    n: int | None
+    rests_on: str
+
+
+def target_table(results: RunMeasures, config: RunConfig) -> list[TargetRow]:
+    """Make one row a target. A student without tools has no target of tool use."""
+    start, calls = "agent0 run start", "agent0 run start --set run.student.max_calls=4"
+    longer = f"{start} --set run.iterations={max(config.iterations + 2, SPREAD_LEAST)}"
     spread, falls, (cost, lacking) = _spread(results.validation), _falls(results.promoted), _cost(results.spent, config)
-    used = _row(
-        "tasks solved with a tool", f"> {TOOL_USE:.0%}", results.tool_use, TOOL_USE, "agent0 run start", most=False
-    )
-    rows = [
-        *(_gain(name, least, results.gains.get(name)) for name, least in GAINS.items()),
+    row, tool_use, patterns = partial(_row, results.counts), results.tool_use, results.patterns
+    used = row("tasks solved with a tool", f"> {TOOL_USE:.0%}", tool_use, TOOL_USE, start, "tool_use", most=False)
+    return [
+        *(_gain(results, name, least) for name, least in GAINS.items()),
         *([used] if config.student.tools else []),
-        _row("latency of simple tasks, p95 (s)", f"< {SIMPLE_S:g}", results.simple_s, SIMPLE_S, "agent0 run start"),
-        _row(
-            "latency of complex tasks, p95 (s)",
-            f"< {COMPLEX_S:g}",
-            results.complex_s,
-            COMPLEX_S,
-            "agent0 run start --set run.student.max_calls=4",
-        ),
-        _row("spread of validation over checkpoints", f"< {SPREAD:.0%}", spread, SPREAD, longer),
-        _row("promotions that lost accuracy", "0", falls, 1, longer),
-        _row("cost of an iteration ($)", f"< {COST:.2f}", cost, COST, lacking or longer),
-        _row(
-            "solution patterns per 1,000 tasks",
-            f"> {PATTERNS:g}",
-            results.patterns,
-            PATTERNS,
-            "agent0 run start",
-            most=False,
-        ),
+        row("latency of simple tasks, p95 (s)", f"< {SIMPLE_S:g}", results.simple_s, SIMPLE_S, start, "simple_s"),
+        row("latency of complex tasks, p95 (s)", f"< {COMPLEX_S:g}", results.complex_s, COMPLEX_S, calls, "complex_s"),
+        row("spread of validation over checkpoints", f"< {SPREAD:.0%}", spread, SPREAD, longer, "validation"),
+        row("promotions that lost accuracy", "0", falls, 1, longer, "validation"),
+        row("cost of an iteration ($)", f"< {COST:.2f}", cost, COST, lacking or longer, ""),
+        row("solution patterns per 1,000 tasks", f"> {PATTERNS:g}", patterns, PATTERNS, start, "patterns", most=False),
     ]
-    return [{**row, **_behind(results, row)} for row in rows]
-
-
-_NAMES = {
-    "tasks solved with a tool": "tool_use",
-    "latency of simple tasks, p95 (s)": "simple_s",
-    "latency of complex tasks, p95 (s)": "complex_s",
-    "spread of validation over checkpoints": "validation",
-    "promotions that lost accuracy": "validation",
-    "solution patterns per 1,000 tasks": "patterns",
-}
-"""The field of ``RunMeasures`` behind a target that is no benchmark's."""
-
-
-def _behind(results: RunMeasures, row: Mapping[str, Any]) -> dict[str, Any]:
-    n = results.counts.get(_NAMES.get(row["target"], row["target"].partition(",")[0]))
-    if row["value"] is None or n is None:
-        return {"n": None, "rests_on": ""}
-    what = "attempt" if row["target"].startswith("latency") else "task"
-    return {"n": n, "rests_on": f"{n:,} {what}{'s' * (n != 1)}{' (few)' if n < FEW else ''}"}
 
 
 def _row(
-    target: str, required: str, value: float | None, limit: float, measure: str, *, most: bool = True
-) -> dict[str, Any]:
-    """``most``: ``limit`` is an upper bound."""
+    counts: Mapping[str, int],
+    target: str,
+    required: str,
+    value: float | None,
+    limit: float,
+    measure: str,
+    of: str,
+    *,
+    most: bool = True,
+) -> TargetRow:
+    """``of``: the name in ``counts`` of what the value rests on; ``most``: ``limit`` is an upper bound."""
     met = None if value is None else value < limit if most else value > limit
-    return {"target": target, "wanted": required, "value": value, "met": met, "measure": measure if met is None else ""}
+    n = None if value is None else counts.get(of)
+    what = "attempt" if target.startswith("latency") else "task"
+    return {
+        "target": target,
+        "wanted": required,
+        "value": value,
+        "met": met,
+        "measure": measure if met is None else "",
+        "n": n,
+        "rests_on": "" if n is None else f"{n:,} {what}{'s' * (n != 1)}{' (few)' if n < FEW else ''}",
+    }
 
 
-def _gain(name: str, least: float, value: float | None) -> dict[str, Any]:
+def _gain(results: RunMeasures, name: str, least: float) -> TargetRow:
     command = f"agent0 run start --set 'run.evaluation.benchmarks=[\"{name}\"]'"
-    shown = f">= +{100 * least:g} points"
-    row = _row(f"{name}, gain over the base", shown, value, least, command, most=False)
-    return row | ({"met": value >= least - 1e-9} if value is not None else {})
+    shown, value = f">= +{100 * least:g} points", results.gains.get(name)
+    row = _row(results.counts, f"{name}, gain over the base", shown, value, least, command, name, most=False)
+    return row if value is None else {**row, "met": value >= least - 1e-9}
 
 
 def _spread(accuracies: Sequence[float]) -> float | None:

@@ -5,11 +5,11 @@ newest. An amount is in nano-dollars.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import ROUND_CEILING, Decimal
 from math import ceil
-from typing import Any, Literal
+from typing import Literal
 
 from agent0.errors import BudgetExhaustedError, ConfigError, UnknownPriceError
 from agent0.events.alarms import AlarmRaised, AlarmResolved
@@ -95,7 +95,7 @@ def set_cap(balance: Balance, cap: int | None, purpose: Purpose = NOTHING) -> Bu
     """
     if cap is not None and cap < 0:
         raise ConfigError("A budget's cap is below zero.", f"It is {dollars(cap)}.", "Give 0 or more US dollars.")
-    return _entry(balance, "cap", purpose, cap=cap, level=_level(cap, balance.spent))
+    return _entry(balance, replace(balance, cap=cap, level=_level(cap, balance.spent)), "cap", purpose)
 
 
 def configure(balance: Balance, cap: int | None) -> BudgetChanged | None:
@@ -129,8 +129,8 @@ def reserve(
     if len(balance.open) >= MOST_OPEN:
         why = f"{MOST_OPEN} calls are under way, the most that a budget keeps."
         raise BudgetExhaustedError(title(balance), why, "It goes on by itself as they end.")
-    reservation = OpenReservation(call=call, amount=amount, expires=_seconds(expires))
-    return _entry(balance, "reserve", purpose, call=call, amount=amount, open=(*balance.open, reservation))
+    reservation = OpenReservation(call=call, amount=amount, expires=ceil(expires.timestamp()))
+    return _entry(balance, replace(balance, open=(*balance.open, reservation)), "reserve", purpose, call, amount)
 
 
 def settle(balance: Balance, call: str, cost: int, purpose: Purpose = NOTHING) -> BudgetChanged:
@@ -168,7 +168,7 @@ def correct(balance: Balance, call: str, charged: int, cost: int, purpose: Purpo
     spent = balance.spent + cost - charged
     level = _higher(balance.level, _level(balance.cap, spent))
     return _entry(
-        balance, "correct", purpose, call=call, amount=cost - charged, reserved=charged, spent=spent, level=level
+        balance, replace(balance, spent=spent, level=level), "correct", purpose, call, cost - charged, charged
     )
 
 
@@ -177,12 +177,12 @@ def refuse(balance: Balance, call: str, amount: int, purpose: Purpose = NOTHING)
     or where that is noted already."""
     if balance.cap is None or balance.spent + amount <= balance.cap or balance.level == "exhausted":
         return None
-    return _entry(balance, "refuse", purpose, call=call, amount=amount, level="exhausted")
+    return _entry(balance, replace(balance, level="exhausted"), "refuse", purpose, call, amount)
 
 
 def carry(balance: Balance) -> BudgetChanged:
     """Continue the budget in a fresh log, with the balance it has."""
-    return _entry(balance, "carry", NOTHING)
+    return _entry(balance, balance, "carry", NOTHING)
 
 
 def level_alarms(entry: BudgetChanged) -> Iterator[AlarmRaised | AlarmResolved]:
@@ -272,22 +272,18 @@ def _close(
     if reservation is None:
         raise KeyError(call)
     spent = balance.spent + (reservation.amount if charge is None else charge)
-    return _entry(
-        balance,
-        kind,
-        purpose,
-        call=call,
-        amount=reservation.amount if amount is None else amount,
-        reserved=reservation.amount,
-        spent=spent,
-        open=tuple(other for other in balance.open if other.call != call),
-        level=_higher(balance.level, _level(balance.cap, spent)),
-    )
+    others = tuple(other for other in balance.open if other.call != call)
+    after = replace(balance, spent=spent, open=others, level=_higher(balance.level, _level(balance.cap, spent)))
+    amount = reservation.amount if amount is None else amount
+    return _entry(balance, after, kind, purpose, call, amount, reservation.amount)
 
 
-def _entry(balance: Balance, kind: BudgetKind, purpose: Purpose, **changes: Any) -> BudgetChanged:
-    state: Mapping[str, Any] = {**vars(balance), **changes}
-    return BudgetChanged(kind=kind, former=balance.level, **vars(purpose), **state)
+def _entry(
+    before: Balance, after: Balance, kind: BudgetKind, purpose: Purpose, call: str = "", amount: int = 0, freed: int = 0
+) -> BudgetChanged:
+    """``freed``: what was reserved for the call that this entry ends."""
+    parts = {**vars(purpose), **vars(after)}
+    return BudgetChanged(kind=kind, former=before.level, call=call, amount=amount, reserved=freed, **parts)
 
 
 def _level(cap: int | None, spent: int) -> BudgetLevel:
@@ -302,7 +298,3 @@ def _higher(level: BudgetLevel, other: BudgetLevel) -> BudgetLevel:
     """Of two levels the one nearer to the end: what was raised stays until the cap changes."""
     order: tuple[BudgetLevel, ...] = ("", "near", "exhausted")
     return max(level, other, key=order.index)
-
-
-def _seconds(moment: datetime) -> int:
-    return ceil(moment.timestamp())

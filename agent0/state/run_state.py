@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from agent0.events.base import sha256
 from agent0.events.benchmarks import BenchmarksIndexed
@@ -27,7 +27,7 @@ class ToolCallRecord:
     """One tool call of an attempt: name, arguments, whether it ran and ended well, and what it printed."""
 
     name: str
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, object]
     ok: bool
     output: str
 

@@ -2,15 +2,12 @@
 
 import json
 from functools import cache
-from typing import Any
 
 from pydantic import TypeAdapter
 from pydantic_core import from_json
 
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState
-
-_SETS = ("pending", "failures")
 
 
 def to_text(state: RunState) -> str:
@@ -44,5 +41,6 @@ def _adapter() -> TypeAdapter[RunState]:
 
 
 def _text(state: RunState) -> str:
-    raw: dict[str, Any] = _adapter().dump_python(state, mode="json", exclude={"config"})
-    return json.dumps(raw | {name: sorted(raw[name]) for name in _SETS}, separators=(",", ":"))
+    plain: dict[str, object] = _adapter().dump_python(state, mode="json", exclude={"config"})
+    sets = {"pending": sorted(state.pending), "failures": sorted(state.failures)}
+    return json.dumps(plain | sets, separators=(",", ":"))

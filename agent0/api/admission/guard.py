@@ -4,11 +4,9 @@ key; and what browsers may not do with what comes back."""
 import asyncio
 import ipaddress
 import secrets
-from collections.abc import Mapping
 from contextlib import ExitStack
 from http.cookies import CookieError, SimpleCookie
 from time import monotonic
-from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -69,7 +67,7 @@ class Guard:
                 seat.enter_context(self._seats.seat(address_of(scope), trusted=trusted))
             except Agent0Error as error:
                 if isinstance(error, UnknownKeyError) and _wants_page(scope):
-                    await _to_login(scope, receive, dressed)
+                    await RedirectResponse("/login", 303)(scope, receive, dressed)
                     return
                 await response_of(problem_of(error, scope["path"]), headers_of(error))(scope, receive, dressed)
                 return
@@ -89,7 +87,7 @@ class Guard:
         if received.revoked and begun and not ended:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    def _admit(self, scope: Mapping[str, Any], headers: Headers) -> Key | None:
+    def _admit(self, scope: Scope, headers: Headers) -> Key | None:
         """The key of a request that may be answered; None where no key is asked for.
 
         Raises:
@@ -113,7 +111,7 @@ class Guard:
             return True
         return not self._context.loopback and _is_address(name)  # an address cannot be bound to another one by DNS
 
-    def _key(self, scope: Mapping[str, Any], headers: Headers) -> Key | None:
+    def _key(self, scope: Scope, headers: Headers) -> Key | None:
         keys, path, method = self._context.keys, str(scope["path"]), str(scope["method"])
         text, by_cookie = _presented_key(headers)
         if not path.startswith(OPEN) and not keys.read() and self._context.loopback:
@@ -133,7 +131,7 @@ class Guard:
         return key
 
 
-def address_of(scope: Mapping[str, Any]) -> str:
+def address_of(scope: Scope) -> str:
     """Return the address of the client of a request, empty where it has none."""
     return str(scope["client"][0]) if scope.get("client") else ""
 
@@ -187,13 +185,9 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _wants_page(scope: Mapping[str, Any]) -> bool:
+def _wants_page(scope: Scope) -> bool:
     accepts = Headers(raw=scope["headers"]).get("accept", "")
     return scope["method"] == "GET" and "text/html" in accepts and not str(scope["path"]).startswith("/v1")
-
-
-async def _to_login(scope: Scope, receive: Receive, send: Send) -> None:
-    await RedirectResponse("/login", 303)(scope, receive, send)
 
 
 def dress(headers: MutableHeaders, nonce: str) -> None:

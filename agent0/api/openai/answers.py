@@ -2,16 +2,15 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from agent0.api.openai.wire import ChatRequest
 from agent0.ports.models import Generation
 from agent0.rollout.parsing import parse_turn
 
-Row = dict[str, Any]
+Json = dict[str, object]
 
 
-def whole(request: ChatRequest, head: Row, generations: Sequence[Generation]) -> Row:
+def whole(request: ChatRequest, head: Json, generations: Sequence[Generation]) -> Json:
     """The response to a request that wants no stream."""
     choices = [_choice(request, number, generation) for number, generation in enumerate(generations)]
     body = {
@@ -24,43 +23,40 @@ def whole(request: ChatRequest, head: Row, generations: Sequence[Generation]) ->
     return body | ({"prompt_token_ids": [*generations[0].prompt_ids]} if request.return_token_ids else {})
 
 
-def parts(request: ChatRequest, head: Row, generations: Sequence[Generation]) -> Iterator[Row]:
+def parts(request: ChatRequest, head: Json, generations: Sequence[Generation]) -> Iterator[Json]:
     """The same in parts, a token each where the provider separates tokens. A turn is written whole before its first
     part is sent: nothing has to be taken back."""
     head = {**head, **_answering_models(request, generations), "object": "chat.completion.chunk"}
     ids = {"prompt_token_ids": [*generations[0].prompt_ids]} if request.return_token_ids else {}
     for number, generation in enumerate(generations):
-        yield {**head, **ids, "choices": [_delta(number, {"role": "assistant", "content": ""})]}
-        ids, message = {}, _message(request, generation)
-        for text, token in _pieces(generation) if "tool_calls" not in message else ():
-            more: Row = (
-                {"logprobs": {"content": [_logprob(generation, token)]}}
-                if request.logprobs and token is not None
-                else {}
-            )
-            more |= (
-                {"token_ids": [generation.token_ids[token]]} if request.return_token_ids and token is not None else {}
-            )
-            yield {**head, "choices": [_delta(number, {"content": text}, **more)]}
-        if calls := message.get("tool_calls"):
+        yield {**head, **ids, "choices": [delta({"role": "assistant", "content": ""}, number)]}
+        ids, (content, calls) = {}, _written(request, generation)
+        for text, token in _pieces(generation) if not calls else ():
+            more: Json = {}
+            if request.logprobs and token is not None:
+                more["logprobs"] = {"content": [_logprob(generation, token)]}
+            if request.return_token_ids and token is not None:
+                more["token_ids"] = [generation.token_ids[token]]
+            yield {**head, "choices": [delta({"content": text}, number) | more]}
+        if calls:
             listed = [{"index": n, **call} for n, call in enumerate(calls)]
-            extra: Row = {"token_ids": [*generation.token_ids]} if request.return_token_ids else {}
+            extra: Json = {"token_ids": [*generation.token_ids]} if request.return_token_ids else {}
             extra |= {"logprobs": _logprobs(generation)} if request.logprobs else {}
-            yield {**head, "choices": [_delta(number, {"content": message["content"], "tool_calls": listed}, **extra)]}
-        yield {**head, "choices": [{**_delta(number, {}), "finish_reason": _finish(generation, message)}]}
+            yield {**head, "choices": [delta({"content": content, "tool_calls": listed}, number) | extra]}
+        yield {**head, "choices": [delta({}, number) | {"finish_reason": "tool_calls" if calls else generation.finish}]}
     if request.stream_options and request.stream_options.include_usage:
         yield {**head, "choices": [], "usage": usage(generations)}
 
 
-def last_parts(request: ChatRequest, head: Row, generation: Generation) -> Iterator[Row]:
+def last_parts(request: ChatRequest, head: Json, generation: Generation) -> Iterator[Json]:
     """What follows the text of a turn that was sent while it was written."""
     head = {**head, **_answering_models(request, [generation])}
-    yield {**head, "choices": [{**_delta(0, {}), "finish_reason": generation.finish}]}
+    yield {**head, "choices": [delta({}) | {"finish_reason": generation.finish}]}
     if request.stream_options and request.stream_options.include_usage:
         yield {**head, "choices": [], "usage": usage([generation])}
 
 
-def _answering_models(request: ChatRequest, generations: Sequence[Generation]) -> Row:
+def _answering_models(request: ChatRequest, generations: Sequence[Generation]) -> Json:
     """Which models wrote, where several may: the one that is asked first is no less a choice than those behind it."""
     authors = dict.fromkeys(
         generation.author or (generation.model if request.chooses else "") for generation in generations
@@ -69,27 +65,29 @@ def _answering_models(request: ChatRequest, generations: Sequence[Generation]) -
     return {"served_by": ", ".join(authors)} if authors else {}
 
 
-def usage(generations: Sequence[Generation]) -> Row:
+def usage(generations: Sequence[Generation]) -> Json:
     """Tokens of all choices; the prompt counts once."""
     prompt = generations[0].usage.prompt_tokens
     completion = sum(generation.usage.completion_tokens for generation in generations)
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
-def _choice(request: ChatRequest, number: int, generation: Generation) -> Row:
-    message = _message(request, generation)
-    logprobs = _logprobs(generation) if request.logprobs else None
-    body = {"index": number, "message": message, "finish_reason": _finish(generation, message), "logprobs": logprobs}
+def _choice(request: ChatRequest, number: int, generation: Generation) -> Json:
+    content, calls = _written(request, generation)
+    message: Json = {"role": "assistant", "content": content, "refusal": None}
+    message |= {"tool_calls": calls} if calls else {}
+    logprobs, finish = _logprobs(generation) if request.logprobs else None, "tool_calls" if calls else generation.finish
+    body: Json = {"index": number, "message": message, "finish_reason": finish, "logprobs": logprobs}
     return body | ({"token_ids": [*generation.token_ids]} if request.return_token_ids else {})
 
 
-def _message(request: ChatRequest, generation: Generation) -> Row:
-    """The message; calls are read from the text where tools were offered."""
+def _written(request: ChatRequest, generation: Generation) -> tuple[str | None, list[Json]]:
+    """The content of a message, and its tool calls, which are read from the text where tools were offered."""
     calls = [call for call in parse_turn(generation.text).calls if not call.error] if request.specs() else []
     if not calls:
-        return {"role": "assistant", "content": generation.text, "refusal": None}
+        return generation.text, []
     before = generation.text.partition(calls[0].raw)[0].removesuffix("<tool_call>").strip()
-    tool_calls = [
+    tool_calls: list[Json] = [
         {
             "id": f"call_{number}",
             "type": "function",
@@ -97,15 +95,12 @@ def _message(request: ChatRequest, generation: Generation) -> Row:
         }
         for number, call in enumerate(calls)
     ]
-    return {"role": "assistant", "content": before or None, "refusal": None, "tool_calls": tool_calls}
+    return before or None, tool_calls
 
 
-def _finish(generation: Generation, message: Row) -> str:
-    return "tool_calls" if "tool_calls" in message else generation.finish
-
-
-def _delta(number: int, delta: Row, **more: Any) -> Row:
-    return {"index": number, "delta": delta, "finish_reason": None, **more}
+def delta(delta: Json, number: int = 0) -> Json:
+    """What a part adds to the choice of this number."""
+    return {"index": number, "delta": delta, "finish_reason": None}
 
 
 def _pieces(generation: Generation) -> Iterator[tuple[str, int | None]]:
@@ -121,14 +116,14 @@ def _pieces(generation: Generation) -> Iterator[tuple[str, int | None]]:
         yield generation.text[start:], None
 
 
-def _logprobs(generation: Generation) -> Row:
+def _logprobs(generation: Generation) -> Json:
     return {
         "content": [_logprob(generation, position) for position in range(len(generation.logprobs))],
         "refusal": None,
     }
 
 
-def _logprob(generation: Generation, position: int) -> Row:
+def _logprob(generation: Generation, position: int) -> Json:
     """One token: its text as far as it is known, its log-probability, and no others."""
     aligned = len(generation.ends) == len(generation.logprobs)
     text = (

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Path
 from starlette.responses import StreamingResponse
 
 from agent0.api.context import ApiContext, Context
-from agent0.api.openai.answers import parts, whole
+from agent0.api.openai.answers import Json, parts, whole
 from agent0.api.openai.streams import DONE, MEDIA, as_event, is_live, live
 from agent0.api.openai.wire import ROUTED, ChatRequest
 from agent0.api.problems import responses
@@ -20,6 +20,7 @@ from agent0.assembly.routing.asking import ROLES, actor_of
 from agent0.assembly.routing.billing import check_routing
 from agent0.errors import ConfigError
 from agent0.ports.models import GenerateRequest
+from agent0.projections.base import Row
 from agent0.projections.checkpoints import registry
 from agent0.projections.runs import list_runs, show_run
 from agent0.settings import ActorConfig, RunConfig
@@ -28,7 +29,6 @@ from agent0.tasks.seeds import derive_seed
 
 router = APIRouter(prefix="/v1", tags=["models"], responses=responses(402))
 MOST = 1000
-Row = dict[str, Any]
 _STREAMED: dict[int | str, Row] = {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}}
 
 
@@ -64,7 +64,8 @@ async def chat(context: Context, body: ChatRequest) -> Any:
     first = request.sampling.seed
     seeds = [first, *(derive_seed(first, "choice", n) for n in range(1, body.n or 1))]
     drawn = [replace(request, sampling=body.sampling(seed)) for seed in seeds]
-    head = {"id": f"chatcmpl-{secrets.token_hex(12)}", "created": int(datetime.now(UTC).timestamp()), "model": name}
+    created = int(datetime.now(UTC).timestamp())
+    head: Json = {"id": f"chatcmpl-{secrets.token_hex(12)}", "created": created, "model": name}
     if is_live(body):
         return await live(model, body, drawn[0], head)
     written = await asyncio.gather(*(model.generate(sample) for sample in drawn))
@@ -78,7 +79,7 @@ def _routed(context: ApiContext) -> list[str]:
     return [f"{ROUTED}{role}" for role in ROLES if actor_of(context.settings, role).provider] if context.log else []
 
 
-async def _sent(rows: Iterable[Row]) -> AsyncIterator[str]:
+async def _sent(rows: Iterable[Json]) -> AsyncIterator[str]:
     for row in rows:
         yield as_event(row)
     yield DONE

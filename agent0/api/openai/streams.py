@@ -4,12 +4,11 @@ server that writes it."""
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import Any
 
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from agent0.api.openai.answers import last_parts
+from agent0.api.openai.answers import Json, delta, last_parts
 from agent0.api.openai.wire import ChatRequest
 from agent0.api.problems import problem_of
 from agent0.errors import Agent0Error
@@ -18,11 +17,10 @@ from agent0.ports.models import GenerateRequest, Generation, Model
 
 MEDIA = "text/event-stream"
 DONE = "data: [DONE]\n\n"
-Row = dict[str, Any]
 Pieces = AsyncGenerator[str | Generation]
 
 
-def as_event(row: Row) -> str:
+def as_event(row: Json) -> str:
     """Format ``row`` as a server-sent event, JSON on one line."""
     return f"data: {json.dumps(row)}\n\n"
 
@@ -41,7 +39,7 @@ def is_live(body: ChatRequest) -> bool:
     return bool(body.stream) and (body.n or 1) == 1 and not (body.specs() or body.logprobs or body.return_token_ids)
 
 
-async def live(model: Model, body: ChatRequest, request: GenerateRequest, head: Row) -> StreamingResponse:
+async def live(model: Model, body: ChatRequest, request: GenerateRequest, head: Json) -> StreamingResponse:
     """Send the turn of ``model`` while it is written.
 
     Raises:
@@ -56,9 +54,9 @@ async def live(model: Model, body: ChatRequest, request: GenerateRequest, head: 
     return ClosedStream(_sent(body, {**head, "object": "chat.completion.chunk"}, first, pieces), media_type=MEDIA)
 
 
-async def _sent(body: ChatRequest, head: Row, first: str | Generation, pieces: Pieces) -> AsyncIterator[str]:
+async def _sent(body: ChatRequest, head: Json, first: str | Generation, pieces: Pieces) -> AsyncIterator[str]:
     """The events of a turn; one that breaks off ends with an error, as clients of OpenAI's API look for it."""
-    yield as_event({**head, "choices": [_delta({"role": "assistant", "content": ""})]})
+    yield as_event({**head, "choices": [delta({"role": "assistant", "content": ""})]})
     async with aclosing(pieces):
         try:
             async for row in _rows(body, head, first, pieces):
@@ -71,14 +69,10 @@ async def _sent(body: ChatRequest, head: Row, first: str | Generation, pieces: P
     yield DONE
 
 
-async def _rows(body: ChatRequest, head: Row, first: str | Generation, pieces: Pieces) -> AsyncIterator[Row]:
+async def _rows(body: ChatRequest, head: Json, first: str | Generation, pieces: Pieces) -> AsyncIterator[Json]:
     piece = first
     while isinstance(piece, str):
-        yield {**head, "choices": [_delta({"content": piece})]}
+        yield {**head, "choices": [delta({"content": piece})]}
         piece = await anext(pieces)
     for row in last_parts(body, head, piece):
         yield row
-
-
-def _delta(delta: Row) -> Row:
-    return {"index": 0, "delta": delta, "finish_reason": None}

@@ -4,7 +4,6 @@ import re
 import secrets
 import sqlite3
 from itertools import zip_longest
-from typing import Any
 
 from agent0.api.admission.keys import Key
 from agent0.api.context import ApiContext
@@ -12,10 +11,10 @@ from agent0.api.pages.readings import own_turns
 from agent0.api.v1.runs import whole_attempt
 from agent0.api.v1.tasks import TaskRequest, submit_task
 from agent0.events.submissions import PREFIX
+from agent0.projections.base import Row
 from agent0.projections.runs import resolve
 from agent0.projections.submissions import show_submission
 
-Row = dict[str, Any]
 _ATTEMPT = re.compile(r"-a\d+$")
 
 

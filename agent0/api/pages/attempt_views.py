@@ -5,7 +5,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from agent0.api.context import ApiContext
 from agent0.api.pages import readings
@@ -13,12 +13,12 @@ from agent0.assembly.tooling.workspaces import changes
 from agent0.errors import NotFoundError
 from agent0.events.values import Artifact
 from agent0.projections.attempts import show_attempt
+from agent0.projections.base import Row
 from agent0.projections.events import attempt_events, attempt_extent
 from agent0.projections.runs import resolve
 from agent0.projections.tool_calls import list_calls, snapshot_after
 from agent0.tools.snapshots import entries
 
-Row = dict[str, Any]
 View = Literal["conversation", "compact", "timeline", "raw"]
 VIEWS: tuple[View, ...] = ("conversation", "compact", "timeline", "raw")
 LENGTH, CALLS = 200, 100
@@ -43,7 +43,8 @@ def view_data(
     if view == "timeline":
         total, first = attempt_extent(db, data["run"], shown["task"], shown["attempt"])
         events = attempt_events(db, data["run"], shown["task"], shown["attempt"], begin, LENGTH)
-    events = [{**row, "after_s": _seconds(first, row["time"])} for row in events]
+    since = [datetime.fromisoformat(row["time"]) - datetime.fromisoformat(first) for row in events]
+    events = [{**row, "after_s": round(s.total_seconds(), 3)} for row, s in zip(events, since, strict=True)]
     return {**data, "view": view, "begins": begin, "total": total, "events": events}
 
 
@@ -83,10 +84,6 @@ def _written(turns: Sequence[Row]) -> int:
 def _line(text: str) -> str:
     line = " ".join(text[: 4 * LINE].split())
     return f"{line[:LINE]}…" if len(line) > LINE or len(text) > 4 * LINE else line
-
-
-def _seconds(first: str, time: str) -> float:
-    return round((datetime.fromisoformat(time) - datetime.fromisoformat(first)).total_seconds(), 3)
 
 
 def files_data(context: ApiContext, db: sqlite3.Connection, run: str, attempt: str, call: str, file: str) -> Row:

@@ -1,10 +1,11 @@
 """Pictures whose parts are links: the learning curve, whose points open their iterations, and the histogram of rewards,
 whose bars open what lies in them. Places and sizes only; templates draw."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+
+from agent0.projections.base import Row
 
 WIDE, HIGH, LEFT, BOTTOM = 640.0, 240.0, 44.0, 30.0
 BINS = 12
@@ -12,7 +13,6 @@ LANE, STEP = 16.0, 24.0
 """Between two branches, and between two checkpoints, of a lineage."""
 DOTS = 40
 """Points of one line that are links."""
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""Forms that start something, for browsers without scripts too: each does what its route of the API does."""
+"""Forms that start something, for browsers without scripts too: each does what its route of the API does. One brings a
+key."""
 
 from typing import Literal
 from urllib.parse import parse_qs, quote
@@ -7,9 +8,12 @@ from fastapi import APIRouter, Request
 from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
+from agent0.api.admission.guard import COOKIE, address_of
 from agent0.api.context import Context, key_of
 from agent0.api.pages.attempt_pairs import ask_both
+from agent0.api.pages.rendering import page
 from agent0.api.pages.settings_form import changes
+from agent0.api.problems import UnknownKeyError
 from agent0.api.v1.admin import begin_rebuild, settle
 from agent0.api.v1.decisions import decide, promote_to, roll_back
 from agent0.api.v1.deletion import archive, delete, label_run, prune
@@ -168,3 +172,27 @@ def _settings(form: Fields) -> dict[str, str]:
 def unfit(error: ValueError) -> ConfigError:
     """Make the error of a form that does not fit."""
     return ConfigError("The form does not fit.", f"{str(error)[:300]}.", "Correct it below.")
+
+
+KEPT_S = 30 * 86_400
+"""How long a browser keeps a key: in a cookie that no script reads and no other site sends."""
+
+
+@router.get("/login")
+def show_login(request: Request) -> Response:
+    """Show the form that asks for a key."""
+    return page(request, "login.html.jinja")
+
+
+@router.post("/login")
+async def take_key(request: Request, context: Context) -> Response:
+    """Keep a key that is known in a cookie of the browser."""
+    key_text = parse_qs((await request.body()).decode("utf-8", "replace")).get("key", [""])[0].strip()
+    if not key_text or context.keys.find(key_text) is None:
+        context.wrong_keys.take(key_text, address_of(request.scope))
+        raise UnknownKeyError("That key is not known.", fix="Make one: agent0 api key add NAME")
+    done = RedirectResponse("/runs", 303)
+    done.set_cookie(
+        COOKIE, key_text, max_age=KEPT_S, httponly=True, samesite="strict", secure=request.url.scheme == "https"
+    )
+    return done

@@ -1,9 +1,9 @@
 """What pages show that no single query gives: queries put together, nothing asked anew in SQL."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable
 from itertools import zip_longest
-from typing import Any
 
 from agent0.api.conditional import keyed_page
 from agent0.api.context import ApiContext
@@ -11,6 +11,7 @@ from agent0.api.v1.runs import whole_attempt
 from agent0.assembly.models.token_heat import token_heat
 from agent0.errors import NotFoundError
 from agent0.projections.attempts import list_attempts
+from agent0.projections.base import Row
 from agent0.projections.budgets import list_budgets
 from agent0.projections.checkpoints import find_checkpoint, list_checkpoints
 from agent0.projections.evaluation_items import evaluated_run, list_items
@@ -20,14 +21,13 @@ from agent0.projections.rewards import explain_rewards
 from agent0.projections.runs import resolve, show_run
 from agent0.projections.tasks import list_tasks, show_task
 from agent0.report.alarm_groups import shown_by
-from agent0.report.diagnosis.findings import observation_lines, step_words
+from agent0.report.diagnosis.findings import Conclusion, observation_lines, step_words
 from agent0.report.diagnosis.replies import reply_lines
 from agent0.report.overview import overview, rows_for_people
 from agent0.routing.budgets import dollars
 from agent0.settings import RunConfig
 from agent0.state.run_state import BASE
 
-Row = dict[str, Any]
 ALL = -1
 FEED = 30
 """Events that a run's page begins with."""
@@ -39,7 +39,7 @@ def run_data(context: ApiContext, db: sqlite3.Connection, run: str, at: int) -> 
     ``targets`` are, which of a large run are read beside; 0: they are being read for the first time."""
     name = resolve(db, run)
     deep = context.deep.look(name, at)
-    summary = overview(db, name, deep=deep.parts if deep else {"why": dict(_UNREAD), "targets": []})
+    summary = overview(db, name, deep=deep.parts if deep else {"why": {**_UNREAD}, "targets": []})
     why, feed = summary["why"], newest_lines(db, name, FEED)
     shown = {} if why["well"] else {"step": step_words(why["step"]), "evidence": observation_lines(why["evidence"])}
     shown["reply_head"] = next(iter(reply_lines(why.get("replies"))), "")
@@ -64,7 +64,9 @@ def shown_amounts(row: Row) -> Row:
     return {key: None if value is None else dollars(value) for key, value in amounts.items()}
 
 
-_UNREAD: Row = {"well": True, "conclusion": "", "cause": None, "step": None, "evidence": [], "mend": "", "advice": ""}
+_UNREAD: Conclusion = {
+    "well": True, "conclusion": "", "cause": None, "step": None, "evidence": [], "mend": "", "advice": "",
+}  # fmt: skip
 """What is known of a large run before its attempts were read."""
 
 
@@ -120,18 +122,15 @@ def _within(reward: float | None, low: float | None, high: float | None) -> bool
     return (low is None or reward >= low) and (high is None or reward <= high)
 
 
-def _trained(db: sqlite3.Connection, run: str, row: Mapping[str, Any]) -> Row:
+def _trained(db: sqlite3.Connection, run: str, row: Row) -> Row:
     checkpoint = find_checkpoint(db, f"{run}/{row['checkpoint']}")
     names = ("checkpoint", "role", "status", "samples", "examples", "reason")
     return {**{name: checkpoint[name] for name in names}, "left_out": checkpoint["skipped"] or {}}
 
 
-def _counts(attempts: Iterable[Mapping[str, Any]]) -> list[Row]:
+def _counts(attempts: Iterable[Row]) -> list[Row]:
     """How attempts ended: those that the machine ended apart from wrong answers."""
-    counts: dict[tuple[str, str], int] = {}
-    for row in attempts:
-        key = (row["end"] or row["status"], VERDICTS[row["correct"]])
-        counts[key] = counts.get(key, 0) + 1
+    counts = Counter((row["end"] or row["status"], VERDICTS[row["correct"]]) for row in attempts)
     return [{"end": end, "verdict": verdict, "attempts": n} for (end, verdict), n in sorted(counts.items())]
 
 
@@ -186,7 +185,7 @@ def tokens_of(context: ApiContext, db: sqlite3.Connection, data: Row) -> Row:
     return token_heat(db, context.artifacts, run, item["attempt"], plan_of(show_run(db, run)))
 
 
-def plan_of(row: Mapping[str, Any]) -> RunConfig:
+def plan_of(row: Row) -> RunConfig:
     """The settings of the run of ``row``. Those that this version does not know are left out: to show a run is not to
     execute it."""
     return RunConfig.recorded({key: value for key, value in row["config"].items() if key in RunConfig.model_fields})
@@ -207,7 +206,7 @@ def model_data(db: sqlite3.Connection, run: str, checkpoint: str) -> Row:
     return {"checkpoint": trained, "evaluations": scores}
 
 
-def lineage(db: sqlite3.Connection, rows: Iterable[Mapping[str, Any]]) -> list[Row]:
+def lineage(db: sqlite3.Connection, rows: Iterable[Row]) -> list[Row]:
     """For each run of ``rows`` its checkpoints as a tree: ``run``, ``depth`` and the checkpoint, parents first."""
     runs = dict.fromkeys(str(row["model"]).partition("/")[0] for row in rows)
     return [row for run in runs for row in _tree(run, list_checkpoints(db, run))]

@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import Path, Query, Request
@@ -24,13 +24,13 @@ from agent0.assembly.runtime.read_models import NothingError
 from agent0.config.loading import profiles
 from agent0.errors import NotFoundError
 from agent0.projections.alarms import list_alarms
+from agent0.projections.base import Row
 from agent0.projections.checkpoints import registry
 from agent0.projections.events import event_stats, extent, show_event
 from agent0.projections.failures import list_failures
 from agent0.projections.runs import list_runs
 from agent0.projections.seals import list_seals
 
-Row = dict[str, Any]
 Turn = Annotated[int, Query(ge=1, le=1_000_000, description="the page that has this turn")]
 Number = Annotated[float | None, Query(allow_inf_nan=False)]
 

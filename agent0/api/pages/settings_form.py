@@ -10,9 +10,11 @@ from urllib.parse import parse_qs
 
 from agent0.api.v1.writes import profile_source
 from agent0.config.loading import Loaded, config_of, fields, packaged_run, public, resolve
+from agent0.projections.base import Row
 from agent0.settings import RunConfig, Settings
 
-Row = dict[str, Any]
+Node = dict[str, Any]
+"""A part of a JSON schema."""
 NOT_HERE = ("run.plugins",)
 """Computed: which files are loaded is for who starts the server to say."""
 
@@ -34,8 +36,8 @@ def fields_of_runs() -> Mapping[str, Field]:
     return {f"run.{key}": _field(node) for key, node in _leaves(schema, schema["$defs"])}
 
 
-def _leaves(node: Row, named: Row, prefix: str = "") -> list[tuple[str, Row]]:
-    leaves: list[tuple[str, Row]] = []
+def _leaves(node: Node, named: Node, prefix: str = "") -> list[tuple[str, Node]]:
+    leaves: list[tuple[str, Node]] = []
     for name, inner in node["properties"].items():
         leaf = {**named[inner["$ref"].rpartition("/")[2]], **inner} if "$ref" in inner else inner
         if "properties" in leaf:
@@ -45,7 +47,7 @@ def _leaves(node: Row, named: Row, prefix: str = "") -> list[tuple[str, Row]]:
     return leaves
 
 
-def _field(node: Row) -> Field:
+def _field(node: Node) -> Field:
     if "enum" in node:
         return Field("choice", tuple(map(str, node["enum"])))
     if node.get("type") == "boolean":
@@ -55,7 +57,7 @@ def _field(node: Row) -> Field:
     return Field(kind, (), low, high)
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """A value as it is typed into a field or after ``--set``."""
     if isinstance(value, str):
         return value
@@ -74,25 +76,24 @@ def shown(settings: Settings, profile: str) -> Row:
         ConfigError: there is no such profile, or a value on this machine does not fit.
     """
     loaded = resolved(settings, profile)
-    profile_values, meanings = (
-        _profile(loaded.settings.profile),
-        {key: field.description or "" for key, field in fields()},
-    )
+    meanings = {key: field.description or "" for key, field in fields()}
+    packaged = packaged_run(loaded.settings.profile)
+    profile_values = values(Settings(run=packaged)) if packaged else {}  # nothing where the profile is a user's own
     ours, theirs, origins = values(settings), values(loaded.settings), _origins(loaded)
     rows = []
     for key, value in theirs.items():
         row = {"key": key, "value": value, "origin": origins[key], "meaning": meanings[key]}
         if not key.startswith("run.") and ours[key] != value:
             row |= {"value": ours[key], "origin": "given to this server"}
-        if key in profile_values and profile_values[key] != value:
+        if key.startswith("run.") and key in profile_values and profile_values[key] != value:
             row["profile_says"] = profile_values[key]
         rows.append(row)
     return {"profile": loaded.settings.profile, "sha": config_of(loaded.settings.run)[1], "settings": rows}
 
 
-def values(settings: Settings) -> Row:
+def values(settings: Settings) -> dict[str, object]:
     """Every setting by dotted key as a JSON value, without a secret; a table of named entries is one value."""
-    by_key: Row = {}
+    by_key: dict[str, object] = {}
     plain = public(settings)
     for key, _ in fields():
         value: Any = plain
@@ -136,10 +137,3 @@ def changes(settings: Settings, profile: str, body: bytes) -> dict[str, str]:
         return {}
     current = values(resolved(settings, profile).settings)
     return {key: text for key, text in named.items() if text.strip() != text_of(current[key]).strip()}
-
-
-def _profile(name: str) -> Row:
-    """What a packaged profile says of each setting of a run; nothing where it is of the user's own."""
-    run = packaged_run(name)
-    profile_values = values(Settings(run=run)) if run else {}
-    return {key: value for key, value in profile_values.items() if key.startswith("run.")}

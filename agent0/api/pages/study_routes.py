@@ -4,7 +4,7 @@ import json
 import secrets
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query
 
@@ -21,6 +21,7 @@ from agent0.assembly.replay.forks import differing
 from agent0.errors import ConfigError
 from agent0.evaluation.checkpoint_registry import side_by_side
 from agent0.projections.attempts import list_attempts
+from agent0.projections.base import Row
 from agent0.projections.benchmark_scores import list_benchmark_runs
 from agent0.projections.budgets import list_budgets, list_entries
 from agent0.projections.calibrators import list_calibrators
@@ -75,12 +76,10 @@ def rewards(context: Context, run: str, of: Name = "", at: At = 0) -> Shown:
 
 @twin("/calibration", "calibration.html.jinja")
 def calibration(context: Context, limit: Limit = 20, at: At = 0) -> Shown:
-    """What confidence is worth: reliability before and after."""
+    """What confidence is worth: reliability before and after, the newest measurement first."""
     with context.tables(at) as db:
-        data = calibration_data(db, limit)
-    return Shown(
-        data, at, {"pictures": [reliability(calibrator["reliability"] or ()) for calibrator in data["calibrators"]]}
-    )
+        rows = list_calibrators(db, limit=limit)
+    return Shown({"calibrators": rows}, at, {"pictures": [reliability(row["reliability"] or ()) for row in rows]})
 
 
 @twin("/benchmarks", "benchmarks.html.jinja")
@@ -123,7 +122,6 @@ def router_page(context: Context, scope: Name = "", name: Name = "", at: At = 0)
         return Shown(router_data(db, scope, name), at)
 
 
-Row = dict[str, Any]
 SHOWN = 50
 """Items, decisions, entries of one table."""
 PROXY = ("student_reward", "solve_rate", "label_accuracy", "validation")
@@ -243,11 +241,6 @@ def rewards_data(db: sqlite3.Connection, run: str, of: str) -> Row:
         "receipts": [explain_receipt(receipt) for receipt in receipts],
         "examples": examples,
     }
-
-
-def calibration_data(db: sqlite3.Connection, limit: int) -> Row:
-    """Calibrators with their reliability, the newest measurement first."""
-    return {"calibrators": list_calibrators(db, limit=limit)}
 
 
 def router_data(db: sqlite3.Connection, scope: str, name: str) -> Row:

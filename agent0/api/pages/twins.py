@@ -9,8 +9,8 @@ from starlette.responses import JSONResponse, Response
 
 from agent0.api.conditional import Tagged
 from agent0.api.pages.rendering import page
+from agent0.projections.base import Row
 
-Row = dict[str, Any]
 router = APIRouter(include_in_schema=False)
 
 

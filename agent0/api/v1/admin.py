@@ -1,6 +1,6 @@
 """How the server itself fares: streams, consumers, failures, seals, and tables made anew."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
@@ -13,11 +13,11 @@ from agent0.api.v1.decisions import Word, located
 from agent0.api.v1.lists import Of
 from agent0.assembly.requests.decisions import dropping, retrying
 from agent0.events.alarms import ReactionDropped, ReactionRetried
+from agent0.projections.base import Row
 from agent0.projections.failures import list_missing, show_failure
 from agent0.projections.runs import resolve
 from agent0.projections.seals import list_seals
 
-Row = dict[str, Any]
 router = APIRouter(prefix="/v1/admin", tags=["admin"], responses=responses(429))
 Failure = Annotated[str, Path(min_length=1, max_length=200, description="a failure's id, or a unique beginning of it")]
 
@@ -43,17 +43,15 @@ def failures(context: Context, of: Of = "", limit: Limit = LIMIT, after: Counted
 
 
 @router.post("/failures/{failure}/retry", operation_id="retry_failure", status_code=202)
-async def retry(response: Response, context: Context, failure: Failure, idempotency_key: Again = "") -> Begun:
+async def retry(response: Response, context: Context, failure: Failure, again: Again = "") -> Begun:
     """Try a reaction again that was given up: its handler takes it up as soon as it runs."""
-    return located(response, await settle(context, failure, None, idempotency_key))
+    return located(response, await settle(context, failure, None, again))
 
 
 @router.post("/failures/{failure}/drop", operation_id="drop_failure", status_code=202)
-async def drop(
-    response: Response, context: Context, failure: Failure, decision: Word, idempotency_key: Again = ""
-) -> Begun:
+async def drop(response: Response, context: Context, failure: Failure, decision: Word, again: Again = "") -> Begun:
     """Give a reaction up for good; its run goes on without the effects."""
-    return located(response, await settle(context, failure, decision.reason, idempotency_key))
+    return located(response, await settle(context, failure, decision.reason, again))
 
 
 async def settle(context: ApiContext, failure: str, reason: str | None, again: str = "") -> Begun:

@@ -16,7 +16,7 @@ from agent0.errors import OperationError
 from agent0.events.base import Event, Recorded
 from agent0.events.checkpoints import CheckpointPromoted, CheckpointRolledBack
 from agent0.events.runs import RunCancelled, RunPaused, RunResumed
-from agent0.projections.runs import resolve, show_run
+from agent0.projections.runs import show_run
 
 router = APIRouter(prefix="/v1", responses=responses(412, 429))
 Name = Annotated[str, Path(max_length=200)]
@@ -38,53 +38,32 @@ class Back(Word):
 
 @router.post("/runs/{run}/pause", operation_id="pause_run", status_code=202, tags=["runs"])
 async def pause(
-    response: Response,
-    context: Context,
-    run: Name,
-    decision: Word,
-    idempotency_key: Again = "",
-    if_match: IfMatch = "",
+    response: Response, context: Context, run: Name, decision: Word, again: Again = "", if_match: IfMatch = ""
 ) -> Begun:
     """Begin nothing new in a run; what is in hand is finished and nothing is lost."""
-    return located(response, await decide(context, run, RunPaused, decision.reason, idempotency_key, if_match))
+    return located(response, await decide(context, run, RunPaused, decision.reason, again, if_match))
 
 
 @router.post("/runs/{run}/resume", operation_id="resume_run", status_code=202, tags=["runs"])
-async def resume(
-    response: Response,
-    context: Context,
-    run: Name,
-    idempotency_key: Again = "",
-    if_match: IfMatch = "",
-) -> Begun:
+async def resume(response: Response, context: Context, run: Name, again: Again = "", if_match: IfMatch = "") -> Begun:
     """Go on with a run that was paused, or with what a failed one has."""
-    return located(response, await decide(context, run, RunResumed, "", idempotency_key, if_match))
+    return located(response, await decide(context, run, RunResumed, "", again, if_match))
 
 
 @router.post("/runs/{run}/cancel", operation_id="cancel_run", status_code=202, tags=["runs"])
 async def cancel(
-    response: Response,
-    context: Context,
-    run: Name,
-    decision: Word,
-    idempotency_key: Again = "",
-    if_match: IfMatch = "",
+    response: Response, context: Context, run: Name, decision: Word, again: Again = "", if_match: IfMatch = ""
 ) -> Begun:
     """End a run for good; its events stay."""
-    return located(response, await decide(context, run, RunCancelled, decision.reason, idempotency_key, if_match))
+    return located(response, await decide(context, run, RunCancelled, decision.reason, again, if_match))
 
 
 @router.post("/runs/{run}/rollback", operation_id="roll_back", status_code=202, tags=["models"])
 async def rollback(
-    response: Response,
-    context: Context,
-    run: Name,
-    decision: Back,
-    idempotency_key: Again = "",
-    if_match: IfMatch = "",
+    response: Response, context: Context, run: Name, decision: Back, again: Again = "", if_match: IfMatch = ""
 ) -> Begun:
     """Go back to an earlier student: what was promoted since is let go."""
-    return located(response, await roll_back(context, run, decision.to, decision.reason, idempotency_key, if_match))
+    return located(response, await roll_back(context, run, decision.to, decision.reason, again, if_match))
 
 
 @router.post(
@@ -96,11 +75,11 @@ async def promote(
     run: Name,
     checkpoint: Name,
     decision: Word,
-    idempotency_key: Again = "",
+    again: Again = "",
     if_match: IfMatch = "",
 ) -> Begun:
     """Make a checkpoint its run's student, whatever the gate said of it; a rollback undoes it."""
-    return located(response, await promote_to(context, run, checkpoint, decision.reason, idempotency_key, if_match))
+    return located(response, await promote_to(context, run, checkpoint, decision.reason, again, if_match))
 
 
 async def decide(
@@ -136,7 +115,7 @@ async def promote_to(
         NotFoundError: there is none, or its weights are gone. OperationError: it cannot be, or the server only reads.
         StaleError: its run has changed since.
     """
-    log, name = context.require_log(), _resolved(context, run)
+    log, name = context.require_log(), context.resolve(run)
     if (earlier := decided_before(context, name, CheckpointPromoted, again)) is not None:
         return earlier
     require_unchanged(context, name, if_match)
@@ -146,16 +125,11 @@ async def promote_to(
 
 async def roll_back(context: ApiContext, run: str, to: str, reason: str, again: str = "", if_match: str = "") -> Begun:
     """Make an earlier checkpoint the student of its run again; errors as for a promotion."""
-    log, name = context.require_log(), _resolved(context, run)
+    log, name = context.require_log(), context.resolve(run)
     if (earlier := decided_before(context, name, CheckpointRolledBack, again)) is not None:
         return earlier
     require_unchanged(context, name, if_match)
     return await append(context, await rolled_back(context.settings, log, name, to, reason), again, if_match)
-
-
-def _resolved(context: ApiContext, run: str) -> str:
-    with context.tables() as db:
-        return resolve(db, run)
 
 
 def located(response: Response, begun: Begun) -> Begun:

@@ -1,7 +1,7 @@
 """Runs that are hidden, tagged, archived, deleted and pruned, and what a deletion frees."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -19,7 +19,7 @@ from agent0.assembly.requests.run_deletion import (
     labelled,
     prune_runs,
 )
-from agent0.projections.runs import resolve, show_run
+from agent0.projections.runs import show_run
 
 router = APIRouter(prefix="/v1", responses=responses(429))
 Tag = Annotated[str, Field(min_length=1, max_length=100)]
@@ -59,7 +59,7 @@ async def label(response: Response, context: Context, request: Request, run: Nam
 @router.get("/runs/{run}/deletion", operation_id="show_deletion", tags=["runs"])
 async def show(context: Context, run: Name) -> Freed:
     """Say what deleting a run would free, and which runs need it."""
-    [deletion] = await deletions(context.settings, context.require_log(), [_resolved(context, run)])
+    [deletion] = await deletions(context.settings, context.require_log(), [context.resolve(run)])
     return Freed(**deletion.row())
 
 
@@ -69,7 +69,7 @@ async def delete(
 ) -> Freed:
     """Delete a run that is over: what its events alone name is thrown away, its events stay. Refused where another run
     began from it or uses a checkpoint of it."""
-    log, name = context.require_log(), _resolved(context, run)
+    log, name = context.require_log(), context.resolve(run)
     return Freed(**(await delete_run(context.settings, log, name, _asker(request), reason)).row())
 
 
@@ -83,7 +83,7 @@ class ArchivedRun(Freed):
 async def archive(context: Context, request: Request, run: Name, reason: Reason = "") -> ArchivedRun:
     """Write a run that is over with its ancestors to an archive in the data folder, then delete it."""
     context.require_log()
-    name = _resolved(context, run)
+    name = context.resolve(run)
     path: Path = context.settings.home / ARCHIVES / f"{name}.tar"
     return ArchivedRun(**await archive_run(context.settings, name, path, _asker(request), reason))
 
@@ -107,8 +107,7 @@ async def _pruned(
 ) -> Page:
     log = context.require_log()
     chosen = await prune_runs(context.settings, log, selection, by, reason, commit=commit)
-    rows: list[dict[str, Any]] = [{**deletion.row(), "deleted": commit and not deletion.users} for deletion in chosen]
-    return Page(data=rows)
+    return Page(data=[{**deletion.row(), "deleted": commit and not deletion.users} for deletion in chosen])
 
 
 async def label_run(
@@ -125,8 +124,3 @@ def _asker(request: Request) -> str:
     """The name of the key that asks; empty where no key is asked for."""
     key = key_of(request)
     return key.name if key else ""
-
-
-def _resolved(context: ApiContext, run: str) -> str:
-    with context.tables() as db:
-        return resolve(db, run)

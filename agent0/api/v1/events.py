@@ -17,6 +17,7 @@ from agent0.api.problems import responses
 from agent0.config.loading import nearest
 from agent0.errors import NotFoundError
 from agent0.events import event_types
+from agent0.projections.base import Row
 from agent0.projections.events import extent_of, show_event, stored_events
 from agent0.projections.runs import resolve
 from agent0.settings import LARGEST
@@ -26,7 +27,7 @@ PING_S = 15.0
 CHUNK = 200
 STREAM = "text/event-stream"
 Seq = Annotated[int, Query(ge=0, le=LARGEST)]
-_STREAMED: dict[int | str, dict[str, Any]] = {
+_STREAMED: dict[int | str, Row] = {
     200: {"content": {STREAM: {"schema": {"type": "string"}}}, "description": "a page, or a stream for this media type"}
 }
 
@@ -79,7 +80,7 @@ def events(
 @router.get("/{event}", operation_id="show_event", dependencies=[Tagged])
 def event(
     context: Context, event: Annotated[str, Path(max_length=64, description="sequence or id")], at: At = 0
-) -> dict[str, Any]:
+) -> Row:
     """One event with everything in it, and the events that it caused."""
     with context.tables(at) as db:
         return show_event(db, event)

@@ -1,6 +1,6 @@
 """Checkpoints, experiments, benchmarks, budgets, alarms, settings, and what stands and works."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query
 
@@ -11,6 +11,7 @@ from agent0.api.status import status
 from agent0.config.loading import config_of, public
 from agent0.events.budgets import BudgetScope
 from agent0.projections.alarms import list_alarms
+from agent0.projections.base import Row
 from agent0.projections.benchmark_scores import list_benchmark_runs, show_benchmark_run
 from agent0.projections.budgets import list_budgets
 from agent0.projections.checkpoints import find_checkpoint, registry
@@ -19,7 +20,6 @@ from agent0.projections.experiments import list_experiments, show_experiment
 from agent0.projections.model_usage import model_stats
 from agent0.projections.runs import resolve
 
-Row = dict[str, Any]
 Name = Annotated[str, Path(max_length=200)]
 Of = Annotated[str, Query(alias="run", max_length=200, description="of one run only")]
 CountedBy = Annotated[Literal["model", "role", "domain", "day"], Query(description="what calls are counted by")]
@@ -48,11 +48,7 @@ def checkpoint(context: Context, run: Name, checkpoint: Name, at: At = 0) -> Row
     """One checkpoint: what it was made of, how it was judged, and every score it has."""
     with context.tables(at) as db:
         row = find_checkpoint(db, f"{resolve(db, run)}/{checkpoint}")
-        scores = [
-            evaluation
-            for evaluation in list_evaluations(db, row["run"])
-            if evaluation["checkpoint"] == row["checkpoint"]
-        ]
+        scores = [score for score in list_evaluations(db, row["run"]) if score["checkpoint"] == row["checkpoint"]]
     return {**row, "evaluations": scores}
 
 

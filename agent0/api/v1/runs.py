@@ -1,7 +1,7 @@
 """Runs, their tasks and trajectories, now or at any past event."""
 
 import sqlite3
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
@@ -11,6 +11,7 @@ from agent0.api.problems import responses
 from agent0.assembly.api.trajectories import transcript_of
 from agent0.assembly.log.carriers import carried
 from agent0.projections.attempts import list_attempts, show_attempt
+from agent0.projections.base import Row
 from agent0.projections.evaluation_items import evaluated_run, list_items
 from agent0.projections.evaluations import learning_curve
 from agent0.projections.events import story
@@ -21,7 +22,6 @@ from agent0.report.overview import overview
 from agent0.settings import LARGEST
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=responses(), dependencies=[Tagged])
-Row = dict[str, Any]
 Run = Annotated[str, Path(max_length=200, description="id, unique beginning of it, name, LAST or LAST~1")]
 Hidden = Annotated[bool, Query(description="hidden and deleted runs, too")]
 Iteration = Annotated[int | None, Query(ge=0, le=LARGEST, description="one iteration only; the first is 0")]
@@ -50,8 +50,7 @@ def why(context: Context, run: Run, at: At = 0) -> Row:
     """Why a run went badly: the cause, the first bad step, what shows it, and what mends it."""
     with context.tables(at) as db:
         name = resolve(db, run)
-    diagnosis: Row = context.deep.wait(name, at).parts["why"]
-    return diagnosis
+    return {**context.deep.wait(name, at).parts["why"]}
 
 
 @router.get("/{run}/curve", operation_id="show_curve")

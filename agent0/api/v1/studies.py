@@ -15,7 +15,6 @@ from agent0.api.v1.writes import StartRequest, Text, start_run
 from agent0.assembly.replay.rescore import Rescore, rescore_run
 from agent0.assembly.validate.rewards import AS_RUN, reward_policy
 from agent0.errors import ConfigError
-from agent0.projections.runs import resolve
 from agent0.rewards import reward_sets
 
 router = APIRouter(prefix="/v1/experiments", tags=["experiments"], responses=responses(402, 429))
@@ -70,9 +69,9 @@ async def rescore(response: Response, context: Context, body: RescoreRequest) ->
 
 
 @router.post("/ablation", operation_id="start_ablation", status_code=202)
-async def ablation(request: Request, context: Context, body: AblationRequest, idempotency_key: Again = "") -> Started:
+async def ablation(request: Request, context: Context, body: AblationRequest, again: Again = "") -> Started:
     """Start a run for each value of a setting and each seed; compare them when they are finished."""
-    return Started(runs=await start_ablation(context, body, idempotency_key, key_of(request)))
+    return Started(runs=await start_ablation(context, body, again, key_of(request)))
 
 
 async def rescored(context: ApiContext, run: str, name: str, rewards: str, changes: Mapping[str, str]) -> str:
@@ -86,9 +85,7 @@ async def rescored(context: ApiContext, run: str, name: str, rewards: str, chang
     log = context.require_log()
     if rewards and rewards not in reward_sets():
         raise ConfigError(f"There is no reward set {rewards[:80]!r}.", f"Known: {', '.join(sorted(reward_sets()))}.")
-    with context.tables() as db:
-        source = resolve(db, run)
-    request = Rescore(source, name, reward_policy(rewards or AS_RUN), commit=True, changes=changes)
+    request = Rescore(context.resolve(run), name, reward_policy(rewards or AS_RUN), commit=True, changes=changes)
     result = await asyncio.to_thread(lambda: asyncio.run(rescore_run(context.settings, request)))
     await shown(context, await log.last_seq())
     return str(result["experiment"])

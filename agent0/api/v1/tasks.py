@@ -1,6 +1,6 @@
 """Tasks that persons submit: a run's student solves them, a verifier judges the answer, nothing is trained on them."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,12 +12,12 @@ from agent0.api.context import ApiContext, Context, key_of
 from agent0.api.problems import responses
 from agent0.assembly.api.trajectories import transcript_of
 from agent0.assembly.requests.submissions import Submission, submitted
+from agent0.projections.base import Row
 from agent0.projections.runs import resolve
 from agent0.projections.submissions import list_submissions, show_submission
 from agent0.settings import LARGEST
 
 router = APIRouter(prefix="/v1/tasks", tags=["tasks"], responses=responses(429))
-Row = dict[str, Any]
 
 
 class TaskRequest(BaseModel):
@@ -33,11 +33,9 @@ class TaskRequest(BaseModel):
 
 
 @router.post("", operation_id="submit_task", status_code=202)
-async def submit(
-    request: Request, response: Response, context: Context, body: TaskRequest, idempotency_key: Again = ""
-) -> Begun:
+async def submit(request: Request, response: Response, context: Context, body: TaskRequest, again: Again = "") -> Begun:
     """Submit a task; handlers solve and judge it. `Location` is where to watch it, `run` its name."""
-    begun = await submit_task(context, body, idempotency_key, key_of(request))
+    begun = await submit_task(context, body, again, key_of(request))
     response.headers["Location"] = f"/v1/tasks/{begun.run}"
     return begun
 

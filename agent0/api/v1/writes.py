@@ -17,7 +17,6 @@ from agent0.assembly.runtime.execution import prepared
 from agent0.assembly.runtime.plugins import with_plugin_files
 from agent0.config.loading import load
 from agent0.errors import AuthError, ConfigError
-from agent0.projections.runs import resolve
 from agent0.settings import LARGEST, Settings
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=responses(402))
@@ -47,11 +46,9 @@ class ForkRequest(_Asked):
 
 
 @router.post("", operation_id="start_run", status_code=202)
-async def start(
-    request: Request, response: Response, context: Context, body: StartRequest, idempotency_key: Again = ""
-) -> Begun:
+async def start(request: Request, response: Response, context: Context, body: StartRequest, again: Again = "") -> Begun:
     """Start a run; handlers execute it. `Location` is where to watch it."""
-    begun = await start_run(context, body, idempotency_key, key_of(request))
+    begun = await start_run(context, body, again, key_of(request))
     response.headers["Location"] = f"/v1/runs/{begun.run}"
     return begun
 
@@ -63,10 +60,10 @@ async def fork_(
     context: Context,
     run: Annotated[str, Path(max_length=200)],
     body: ForkRequest,
-    idempotency_key: Again = "",
+    again: Again = "",
 ) -> Begun:
     """Start a run in the middle of another, under other settings; the past is shared."""
-    begun = await fork_run(context, run, body, idempotency_key, key_of(request))
+    begun = await fork_run(context, run, body, again, key_of(request))
     response.headers["Location"] = f"/v1/runs/{begun.run}"
     return begun
 
@@ -92,9 +89,7 @@ async def fork_run(context: ApiContext, run: str, body: ForkRequest, again: str,
     """
     log = context.require_log()
     _check(body.settings, key)
-    with context.tables() as db:
-        source = resolve(db, run)
-    begin = await fork(context.settings, log, source, body.at, body.settings, body.name)
+    begin = await fork(context.settings, log, context.resolve(run), body.at, body.settings, body.name)
     return await append(context, begin, again)
 
 

@@ -45,6 +45,7 @@ from agent0.experiments.ablation_runs import (
 )
 from agent0.experiments.ablation_study import AblationStudy, Variant
 from agent0.experiments.ladder_rows import ladder_rows, lead_rows, level_rows
+from agent0.experiments.study_results import LadderResults, StudyResults
 from agent0.infra.log.nats_server import Server
 from agent0.infra.log.server_folder import write
 from agent0.settings import RunConfig, Settings
@@ -141,7 +142,7 @@ def _unfinished(folder: Path, ablations: Sequence[AblationRun]) -> list[Ablation
 
 async def run_study(
     settings: Settings, request: StudyRequest, report: Report = lambda _: None, climbed: Climbed = lambda *_: None
-) -> dict[str, Any]:
+) -> StudyResults:
     """Execute the runs that are not finished; return the results of all finished ones. A run that fails is named in
     ``failed``, and the others go on. On a ladder ``climbed`` hears where the student of a run stands.
 
@@ -306,7 +307,7 @@ async def _stop_log_server(folder: Path) -> None:
         await server.stop()
 
 
-def _ladder(outcomes: Sequence[RunOutcome], plans: Mapping[str, RunConfig]) -> dict[str, Any]:
+def _ladder(outcomes: Sequence[RunOutcome], plans: Mapping[str, RunConfig]) -> LadderResults:
     """What a study on a ladder reports beside its measures; empty where a variant is on none."""
     if not all(on_ladder(plan) for plan in plans.values()):
         return {}
@@ -316,7 +317,7 @@ def _ladder(outcomes: Sequence[RunOutcome], plans: Mapping[str, RunConfig]) -> d
     return {"mastered": mastered, "ladder": rows, "ladder_leads": lead_rows(rows), "ladder_levels": levels}
 
 
-def _results(work: _StudyProgress, plans: Mapping[str, RunConfig]) -> dict[str, Any]:
+def _results(work: _StudyProgress, plans: Mapping[str, RunConfig]) -> StudyResults:
     """Collect the results of the study from what finished runs wrote."""
     study, request = work.request.study, work.request
     outcomes = [work.done[ablation.name] for ablation in work.ablations if ablation.name in work.done]

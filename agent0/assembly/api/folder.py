@@ -26,7 +26,7 @@ from agent0.assembly.validate.rewards import reward_policy
 from agent0.config.loading import load
 from agent0.errors import OperationError
 from agent0.events.base import Recorded
-from agent0.experiments.compare_runs import side_by_side
+from agent0.experiments.compare_runs import RunComparison, side_by_side
 from agent0.infra.log.event_log import Log
 from agent0.infra.storage.sqlite import guarded_query
 from agent0.projections.base import find
@@ -249,7 +249,7 @@ class Folder:
         request = Retrain(of, name, texts(settings), tuple(without), roles_of(roles), evaluate)
         return self._refreshed(run_sync(lambda: retrain(self.settings, request, say or (lambda _: None))))
 
-    def compare(self, *names: Run | str) -> dict[str, Any]:
+    def compare(self, *names: Run | str) -> RunComparison:
         """Runs and experiments side by side, the first being the measure: rewards, held-out curves with paired tests,
         what changed sides, cost; as `agent0 experiment compare --json` prints it.
 

@@ -8,6 +8,7 @@ from agent0.assembly.ablations.study_request import StudyRequest, read_study, re
 from agent0.assembly.api.calls import Settable, texts
 from agent0.assembly.api.rows import Rows, html_table, text
 from agent0.experiments.ablation_study import Variant
+from agent0.experiments.study_results import StudyResults
 from agent0.report.markdown.ablation import answers
 
 
@@ -40,7 +41,7 @@ def requested(
 class Study:
     """What an ablation study came to. ``found`` is what `agent0 experiment ablation --json` prints."""
 
-    def __init__(self, results: Mapping[str, Any]) -> None:
+    def __init__(self, results: StudyResults) -> None:
         self.found = results
 
     def __repr__(self) -> str:
@@ -58,11 +59,11 @@ class Study:
 
     def means(self) -> Rows:
         """The mean over seeds of each measure, variant and control, with its 95 % interval."""
-        return Rows(self.found["arms"])
+        return Rows(map(dict, self.found["arms"]))
 
     def differences(self) -> Rows:
         """Each variant less the first, and less its controls, paired on the same tasks and seeds."""
-        return Rows(self.found["against"])
+        return Rows(map(dict, self.found["against"]))
 
     def page(self, path: str | Path | None = None) -> Path:
         """Write the page of the study, beside its runs unless ``path`` names a place; returns where it is."""

@@ -31,8 +31,8 @@ from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained, Ev
 from agent0.events.experiments import ExperimentFinished, ExperimentStarted
 from agent0.events.tasks import ResultVerified, RewardAssigned, TaskRequested
 from agent0.events.values import Artifact, Role
+from agent0.experiments.compare_runs import adapters_answer, compare_adapters
 from agent0.experiments.receipt_diff import experiment_event_id, experiment_id
-from agent0.experiments.retrained_adapters import adapters_answer, compare_adapters
 from agent0.experiments.substitution import ReceiptKey, Substituted
 from agent0.infra.log.event_log import Log
 from agent0.infra.storage.artifacts import FileArtifacts

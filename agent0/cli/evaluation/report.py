@@ -1,12 +1,15 @@
 """What came of a run: tables and a drawn curve here, everything in one HTML file that asks nothing of any network."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agent0.cli import console
 from agent0.errors import ConfigError
+
+if TYPE_CHECKING:
+    from agent0.report.findings import RunFindings
 
 Out = Annotated[
     str,
@@ -70,7 +73,7 @@ def written(text: str, out: str, name: str) -> Path:
     return console.write(path, text)
 
 
-def _show(results: dict[str, Any]) -> None:
+def _show(results: "RunFindings") -> None:
     from agent0.report.charts.terminal_plot import plot
     from agent0.report.tables import run_tables
 

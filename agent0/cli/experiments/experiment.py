@@ -14,6 +14,7 @@ from agent0.settings import RoutingConfig, Settings
 
 if TYPE_CHECKING:
     from agent0.assembly.replay.rescore import Progress
+    from agent0.experiments.compare_runs import AgainstRow, RunComparison
 
 app = typer.Typer(
     help="Experiments: other rewards, verdicts or training from the log; ablation studies; comparisons of runs."
@@ -246,7 +247,7 @@ def _retrain(
         console.say(f"These saw what was left out, and stay (--roles {others}): {', '.join(results['stay'])}", "yellow")
 
 
-def _beside_its_own(settings: Settings, run: str, experiment: str) -> dict[str, Any] | None:
+def _beside_its_own(settings: Settings, run: str, experiment: str) -> dict[str, object] | None:
     """The last student trained again compared with the run's own, where both answered the same validation tasks."""
     from agent0.assembly.replay.rescore import gather
     from agent0.experiments.compare_runs import same_checkpoint
@@ -304,7 +305,7 @@ def compare(
         console.text(str(out))
 
 
-def _show_sides(comparison: dict[str, Any]) -> None:
+def _show_sides(comparison: "RunComparison") -> None:
     console.table(comparison["rewards"], False, title="Rewards")
     last = [{"name": name, **curve[-1]} for name, curve in comparison["curves"].items() if curve]
     console.table(last, False, title="\nLast validation score")
@@ -319,13 +320,13 @@ def _show_sides(comparison: dict[str, Any]) -> None:
 app.command()(ablation.ablation)
 
 
-def _against(row: dict[str, Any]) -> dict[str, Any]:
+def _against(row: "AgainstRow") -> dict[str, object]:
     """The columns of one comparison, its conclusion in words."""
     from agent0.report.conclusions import conclusion
 
-    held_out = row["held_out"] or {}
-    concluded = {"conclusion": conclusion(held_out["word"])} if held_out.get("word") else {}
-    return {**row, **held_out, **concluded, "changed_sides": len(row["changed_sides"])}
+    held_out = row["held_out"]
+    concluded = {**held_out, "conclusion": conclusion(held_out["word"])} if held_out else {}
+    return {**row, **concluded, "changed_sides": len(row["changed_sides"])}
 
 
 class _Reporter:

@@ -16,6 +16,7 @@ from agent0.tasks.curriculum.ladder_height import Standing
 if TYPE_CHECKING:
     from agent0.assembly.ablations.study_request import StudyRequest
     from agent0.experiments.ablation_runs import AblationRun
+    from agent0.experiments.study_results import StudyResults
 
 
 def execute(request: "StudyRequest", out: Path | None, page_to: Path | None, full: bool, as_json: bool) -> None:
@@ -51,7 +52,7 @@ def execute(request: "StudyRequest", out: Path | None, page_to: Path | None, ful
         raise typer.Exit(1)
 
 
-def _show(results: dict[str, Any]) -> None:
+def _show(results: "StudyResults") -> None:
     from agent0.report.markdown.ablation import sentences
 
     console.text(results["effort"])
@@ -73,7 +74,7 @@ def _show(results: dict[str, Any]) -> None:
         console.text(f"{row['cell']} failed: {row['why']}")
 
 
-def readable_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def readable_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """``rows`` of a study's results as people read them: ``arm`` of ``--json`` as ``variant``, ``word`` as the
     conclusion."""
     from agent0.report.conclusions import conclusion
@@ -82,7 +83,7 @@ def readable_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**row, "conclusion": conclusion(row["word"])} if row.get("word") else row for row in shown]
 
 
-def _write_markdown(path: Path, results: dict[str, Any]) -> None:
+def _write_markdown(path: Path, results: "StudyResults") -> None:
     """Write the page, and its charts as files beside it."""
     from agent0.report.charts.ablation_charts import chart_files
     from agent0.report.markdown.ablation import page
@@ -191,7 +192,7 @@ def _picture(standings: Standings) -> Iterator[tuple[Say, Callable[["AblationRun
         yield say, add
 
 
-def curve_lines(results: Mapping[str, Any]) -> Sequence[str]:
+def curve_lines(results: "StudyResults") -> Sequence[str]:
     """The means over seeds on validation by iteration, a line a variant."""
     from agent0.cli.runs.live import marks
     from agent0.report.charts.ladder_picture import curve_picture
@@ -200,7 +201,7 @@ def curve_lines(results: Mapping[str, Any]) -> Sequence[str]:
     return ["", *lines, ""] if lines else []
 
 
-def end_lines(results: Mapping[str, object], standings: Standings, page: str) -> Sequence[str]:
+def end_lines(results: "StudyResults", standings: Standings, page: str) -> Sequence[str]:
     """The last picture and the three lines that a study on a ladder ends with."""
     from agent0.cli.runs.live import marks
     from agent0.report.climb_summary import study_lines

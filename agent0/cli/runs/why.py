@@ -4,11 +4,14 @@ import shutil
 import sqlite3
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent0.cli import console
 from agent0.errors import Agent0Error, DependencyError
 from agent0.settings import Settings
+
+if TYPE_CHECKING:
+    from agent0.report.diagnosis.findings import Diagnosis
 
 
 def why(run: console.Run = "LAST", as_json: console.Json = False) -> None:
@@ -26,7 +29,7 @@ def why(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     print_diagnosis(findings)
 
 
-def print_why(findings: dict[str, Any]) -> None:
+def print_why(findings: "Diagnosis") -> None:
     """Print the lines of a diagnosis that stand on top of other outputs; nothing where nothing went badly."""
     from agent0.report.diagnosis.findings import why_lines
 
@@ -43,7 +46,7 @@ def _print_lines(lines: Iterable[str]) -> None:
             console.print_lines([line])
 
 
-def print_diagnosis(findings: dict[str, Any]) -> None:
+def print_diagnosis(findings: "Diagnosis") -> None:
     """Print a whole diagnosis on stdout, its conclusion first; how items failed before the command that would take
     another model."""
     from agent0.report.diagnosis.findings import observation_lines, setting_lines, why_lines

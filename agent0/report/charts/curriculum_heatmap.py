@@ -1,18 +1,17 @@
 """A picture of the curriculum: families and levels down, iterations across; size says how many tasks, colour how many
 attempts solved them."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import matplotlib
 from markupsafe import Markup
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 
+from agent0.projections.base import Row
 from agent0.report.charts.plots import STAND_IN, STYLE, canvas, short, svg
 from agent0.report.columns import shown_iteration
 
-Row = Mapping[str, Any]
 RATES = LinearSegmentedColormap.from_list("solve rate", ["#d55e00", "#f0e442", "#0072b2"])
 """Colours of Okabe and Ito, from unsolved to solved: told apart by colour-blind people, too."""
 

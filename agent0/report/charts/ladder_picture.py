@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from agent0.experiments.ablation_results import CurvePoint
 from agent0.tasks.curriculum.ladder_height import Standing
 
 WIDE = 80
@@ -38,9 +39,9 @@ def picture(rows: Sequence[Row], what: str, taught: int = 0, marks: str = BLOCKS
     return [*lines, f"{'':<{NAME}}{'taught'[:edge]:-<{edge}}|"] if edge else lines
 
 
-def curve_picture(curves: Mapping[str, Sequence[Mapping[str, float]]], what: str, marks: str = BLOCKS) -> list[str]:
+def curve_picture(curves: Mapping[str, Sequence[CurvePoint]], what: str, marks: str = BLOCKS) -> list[str]:
     """Draw how the mean of each variant went, a line each with a column for each iteration, the untrained student's
-    first; every line has at most ``WIDE`` columns. ``curves``: variant -> points with ``mean``. Empty without any."""
+    first; every line has at most ``WIDE`` columns. ``curves`` are by variant. Empty without any."""
     drawn = {name: [point["mean"] for point in points] for name, points in curves.items() if points}
     lines = []
     for name, means in drawn.items():

@@ -1,14 +1,15 @@
 """The learning curve: how held-out tasks went, before training and after each iteration."""
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import matplotlib
 from markupsafe import Markup
 
+from agent0.projections.base import Row
 from agent0.projections.evaluations import learning_curve, list_evaluations
 from agent0.projections.runs import show_run
 from agent0.report.charts.plots import STAND_IN, STYLE, canvas, svg
@@ -16,8 +17,6 @@ from agent0.report.columns import shown_iteration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -81,20 +80,11 @@ def _draw(axes: "Axes", points: Sequence[Row], scores: Sequence[Row], colours: P
 
 
 def _draw_validation(axes: "Axes", evaluated: Sequence[Row], colours: Palette) -> None:
-    at = [point["iteration"] for point in evaluated]
-    low, high = [point["lower95"] for point in evaluated], [point["upper95"] for point in evaluated]
-    axes.plot(
-        at,
-        [p["validation"] for p in evaluated],
-        "-o",
-        color=colours.validation,
-        lw=2,
-        label="validation accuracy",
-        zorder=3,
-    )
+    at, values = ([point[name] for point in evaluated] for name in ("iteration", "validation"))
+    low, high = ([point[name] for point in evaluated] for name in ("lower95", "upper95"))
+    axes.plot(at, values, "-o", color=colours.validation, lw=2, label="validation accuracy", zorder=3)
     axes.fill_between(at, low, high, color=colours.validation, alpha=0.15, linewidth=0, label="its 95 % interval")
-    refused = [point for point in evaluated if point["promoted"] == 0]
-    if refused:
+    if refused := [point for point in evaluated if point["promoted"] == 0]:
         where, what = [p["iteration"] for p in refused], [p["validation"] for p in refused]
         axes.plot(where, what, "x", color=colours.ink, ms=11, label="not promoted", zorder=4)
     axes.plot(at, [p["tool_use"] for p in evaluated], "--s", color=colours.tools, ms=4, label="tool use")
@@ -105,9 +95,8 @@ def _draw_within(axes: "Axes", evaluated: Sequence[Row], colours: Palette) -> No
     tried = [point for point in evaluated if point["solved_within"] is not None]
     if not tried:
         return
-    at = [point["iteration"] for point in tried]
-    low, high = [point["lower95_within"] for point in tried], [point["upper95_within"] for point in tried]
-    within, once = [point["solved_within"] for point in tried], [point["solved_at_once"] for point in tried]
+    names = ("iteration", "lower95_within", "upper95_within", "solved_within", "solved_at_once")
+    at, low, high, within, once = ([point[name] for point in tried] for name in names)
     label_text = f"pass@{tried[-1]['checked']} (verifier-selected)"
     axes.plot(at, within, "-^", color=colours.within, lw=2, label=label_text, zorder=3)
     axes.fill_between(at, low, high, color=colours.within, alpha=0.15, linewidth=0)
@@ -115,41 +104,26 @@ def _draw_within(axes: "Axes", evaluated: Sequence[Row], colours: Palette) -> No
 
 
 def _draw_test(axes: "Axes", scores: Sequence[Row], colours: Palette) -> None:
-    free = [score for score in scores if not score["forced_tool"]]
-    if free:
-        values = [score["accuracy"] for score in free]
-        spread = [
-            [value - score["lower95"] for value, score in zip(values, free, strict=True)],
-            [score["upper95"] - value for value, score in zip(values, free, strict=True)],
-        ]
-        axes.errorbar(
-            [_shifted(score) for score in free],
-            values,
-            spread,
-            fmt="D",
-            color=colours.test,
-            capsize=4,
-            label="test accuracy (first, last)",
-            zorder=5,
-        )
+    if free := [score for score in scores if not score["forced_tool"]]:
+        below = [score["accuracy"] - score["lower95"] for score in free]
+        above = [score["upper95"] - score["accuracy"] for score in free]
+        at, values, label = map(_shifted, free), [score["accuracy"] for score in free], "test accuracy (first, last)"
+        axes.errorbar([*at], values, [below, above], fmt="D", color=colours.test, capsize=4, label=label, zorder=5)
     for score in scores:
         _draw_test_within(axes, score, colours)
         if score["forced_tool"]:
-            axes.axhline(
-                score["accuracy"], color=colours.forced, ls=":", lw=2, label="untrained, tool forced (control, test)"
-            )
+            label = "untrained, tool forced (control, test)"
+            axes.axhline(score["accuracy"], color=colours.forced, ls=":", lw=2, label=label)
 
 
 def _draw_test_within(axes: "Axes", score: Row, colours: Palette) -> None:
     within, low, high = (score[name] for name in ("solved_within", "lower95_within", "upper95_within"))
     if within is None:
         return
-    mark = "v" if score["forced_tool"] else "D"
-    label_text = f"test, {'tool forced, ' if score['forced_tool'] else ''}pass@{score['checked']} (verifier-selected)"
-    labels = axes.get_legend_handles_labels()[1]
-    spread = [[max(within - low, 0.0)], [max(high - within, 0.0)]]
-    label = label_text if label_text not in labels else "_"
-    at = [_shifted(score) + 0.08]
+    forced, labels = score["forced_tool"], axes.get_legend_handles_labels()[1]
+    label = f"test, {'tool forced, ' if forced else ''}pass@{score['checked']} (verifier-selected)"
+    label, mark = label if label not in labels else "_", "v" if forced else "D"
+    at, spread = [_shifted(score) + 0.08], [[max(within - low, 0.0)], [max(high - within, 0.0)]]
     axes.errorbar(at, [within], spread, fmt=mark, color=colours.within, capsize=4, label=label, zorder=5)
 
 

@@ -1,8 +1,8 @@
 """The learning curve in characters, for terminals."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from agent0.projections.base import Row
 from agent0.report.columns import shown_iteration
 
 ROWS = 20
@@ -12,7 +12,7 @@ FEW, MANY = 7, 3
 WIDE = 96
 
 
-def plot(scores: Sequence[Mapping[str, Any]]) -> str:
+def plot(scores: Sequence[Row]) -> str:
     """Accuracy (●) with its 95 % interval (│), tool use (○) and verifier-selected pass@k (◆) of each
     score, untrained first; empty without one. Where there are more than fit, some in the middle are left out."""
     if not scores:
@@ -32,7 +32,7 @@ def plot(scores: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def _column(score: Mapping[str, Any]) -> list[str]:
+def _column(score: Row) -> list[str]:
     low, high = _row(score["lower95"]), _row(score["upper95"])
     column = ["│" if low <= row <= high else " " for row in range(ROWS + 1)]
     column[_row(score["tool_use"])] = "○"
@@ -46,7 +46,7 @@ def _row(share: float) -> int:
     return round(min(max(share, 0.0), 1.0) * ROWS)
 
 
-def _thinned(scores: Sequence[Mapping[str, Any]], most: int) -> list[Mapping[str, Any]]:
+def _thinned(scores: Sequence[Row], most: int) -> list[Row]:
     if len(scores) <= most:
         return list(scores)
     kept = {round(index * (len(scores) - 1) / (most - 1)) for index in range(most)}

@@ -4,7 +4,6 @@ import json
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from agent0.projections.base import Row, select
 from agent0.projections.runs import show_run
@@ -17,7 +16,7 @@ from agent0.settings import RunConfig
 _MILESTONES = ("RunStarted", "RunFailed", "RunPaused", "RunCancelled", "TrainingRequested", "DependencyLost")
 
 
-def case_of(db: sqlite3.Connection, run: str, here: Mapping[str, Any] | None = None) -> Case:
+def case_of(db: sqlite3.Connection, run: str, here: Mapping[str, object] | None = None) -> Case:
     """Gather what the tables say of ``run``. ``here``: see ``Case``.
 
     Raises:
@@ -34,14 +33,14 @@ def case_of(db: sqlite3.Connection, run: str, here: Mapping[str, Any] | None = N
         status=str(row["status"]),
         config=config or RunConfig(),
         started=min((event["seq"] for event in marks["RunStarted"]), default=1),
-        last=_last(db, name),
+        last=event_of(db, "SELECT max(seq) FROM events WHERE run = ?", name) or 1,
         reason=_reason(row, marks),
         changes=changes_of(db, row, config) if config else (),
         iterations=iterations,
         trainings=_trainings(db, name, marks),
         scores=_scores(db, name),
         part_means=part_means(db, name, config) if config else (),
-        waits=_waits(db, name, marks, ended is not None),
+        waits=_waits(db, name, marks),
         losses=_losses(db, name),
         retries=retries_of(db, name) if row["status"] in ("running", "paused") else (),
         replies=failed_replies(db, name),
@@ -69,11 +68,6 @@ def _milestones(db: sqlite3.Connection, run: str) -> dict[str, list[Row]]:
     return by_type
 
 
-def _last(db: sqlite3.Connection, run: str) -> int:
-    rows = select(db, "SELECT max(seq) AS seq FROM events WHERE run = ?", (run,))
-    return int(rows[0]["seq"] or 1)
-
-
 def _reason(row: Row, marks: Mapping[str, list[Row]]) -> str:
     if row["status"] == "failed":
         return str(row["failed"])
@@ -85,53 +79,29 @@ def _trainings(db: sqlite3.Connection, run: str, marks: Mapping[str, list[Row]])
     requested = {event["data"]["checkpoint"]: event["seq"] for event in marks["TrainingRequested"]}
     rows = select(
         db,
-        "SELECT checkpoint, role, iteration, parent, status, samples, replay, skipped, metrics, reason FROM checkpoints"
+        "SELECT checkpoint, role, iteration, coalesce(nullif(parent, ''), 'base') AS parent, status,"
+        " coalesce(samples, 0) + coalesce(replay, 0) AS samples, coalesce(skipped, '{}') AS skipped,"
+        " coalesce(metrics, '{}') AS metrics, coalesce(reason, '') AS reason FROM checkpoints"
         " WHERE run = ? AND role IS NOT NULL AND iteration IS NOT NULL ORDER BY iteration, role DESC, checkpoint",
         (run,),
         ("skipped", "metrics"),
     )
-    return tuple(
-        Training(
-            checkpoint=row["checkpoint"],
-            role=row["role"],
-            iteration=row["iteration"],
-            parent=row["parent"] or "base",
-            status=row["status"],
-            samples=(row["samples"] or 0) + (row["replay"] or 0),
-            skipped=row["skipped"] or {},
-            metrics=row["metrics"] or {},
-            reason=row["reason"] or "",
-            requested=requested.get(row["checkpoint"], 0),
-        )
-        for row in rows
-    )
+    return tuple(Training(**row, requested=requested.get(row["checkpoint"], 0)) for row in rows)
 
 
 def _scores(db: sqlite3.Connection, run: str) -> tuple[Held, ...]:
     rows = select(
         db,
-        "SELECT evaluation, checkpoint, iteration, split, status, n, accuracy, undecided, outcomes, evaluated_seq"
-        " FROM evaluations WHERE run = ? AND NOT forced_tool ORDER BY evaluated_seq IS NULL, evaluated_seq, evaluation",
+        "SELECT evaluation, checkpoint, iteration, split, status = 'evaluated' AS done, coalesce(n, 0) AS n, accuracy,"
+        " coalesce(undecided, 0) AS undecided, coalesce(outcomes, '') AS outcomes,"
+        " coalesce(evaluated_seq, 0) AS event FROM evaluations WHERE run = ? AND NOT forced_tool"
+        " ORDER BY evaluated_seq IS NULL, evaluated_seq, evaluation",
         (run,),
     )
-    return tuple(
-        Held(
-            evaluation=row["evaluation"],
-            checkpoint=row["checkpoint"],
-            iteration=row["iteration"],
-            split=row["split"],
-            done=row["status"] == "evaluated",
-            n=row["n"] or 0,
-            accuracy=row["accuracy"],
-            undecided=row["undecided"] or 0,
-            outcomes=row["outcomes"] or "",
-            event=row["evaluated_seq"] or 0,
-        )
-        for row in rows
-    )
+    return tuple(Held(**row) for row in rows)
 
 
-def _waits(db: sqlite3.Connection, run: str, marks: Mapping[str, list[Row]], failed: bool) -> tuple[Wait, ...]:
+def _waits(db: sqlite3.Connection, run: str, marks: Mapping[str, list[Row]]) -> tuple[Wait, ...]:
     """What is waited for now; of a run that failed, what was at the end. One entry a dependency and message."""
     rows = select(
         db,
@@ -158,28 +128,17 @@ def _losses(db: sqlite3.Connection, run: str) -> tuple[Loss, ...]:
     """Reactions given up and not retried, by handler and error, the most frequent first."""
     rows = select(
         db,
-        "SELECT failure, status, failed_handler, cause_seq, cause_task, cause_attempt, error, message FROM failures"
-        " WHERE run = ? AND status IN ('open', 'dropped') ORDER BY failed, cause_seq",
+        "SELECT failed_handler AS handler, error, message, coalesce(nullif(cause_task, '-'), '') AS task,"
+        " coalesce(nullif(cause_attempt, '-'), '') AS attempt, cause_seq AS event, failure, status = 'open' AS waits"
+        " FROM failures WHERE run = ? AND status IN ('open', 'dropped') ORDER BY failed, cause_seq",
         (run,),
     )
-    kinds = Counter((row["failed_handler"], row["error"]) for row in rows)
+    kinds = Counter((row["handler"], row["error"]) for row in rows)
     losses = []
-    for (handler, error), count in kinds.most_common():
-        first = next(row for row in rows if (row["failed_handler"], row["error"]) == (handler, error))
-        losses.append(
-            Loss(
-                handler=handler,
-                error=error,
-                message=" ".join(str(first["message"]).split())[:300],
-                count=count,
-                task=_named(first["cause_task"]),
-                attempt=_named(first["cause_attempt"]),
-                event=first["cause_seq"],
-                failure=first["failure"],
-                waits=first["status"] == "open",
-                iteration=_iteration_at(db, run, first["cause_seq"]),
-            )
-        )
+    for kind, count in kinds.most_common():
+        first = next(row for row in rows if (row["handler"], row["error"]) == kind)
+        first["message"] = " ".join(str(first["message"]).split())[:300]
+        losses.append(Loss(**first, count=count, iteration=_iteration_at(db, run, first["event"])))
     return tuple(losses)
 
 
@@ -194,7 +153,7 @@ def _named(token: str | None) -> str:
     return "" if token in (None, "-") else str(token)
 
 
-def event_of(db: sqlite3.Connection, query: str, *values: Any) -> int:
+def event_of(db: sqlite3.Connection, query: str, *values: object) -> int:
     """The sequence that ``query`` gives for ``values``; 0 where there is none."""
     row = db.execute(query, values).fetchone()
     return int(row[0] or 0) if row else 0
@@ -202,13 +161,12 @@ def event_of(db: sqlite3.Connection, query: str, *values: Any) -> int:
 
 def written_by_teacher(db: sqlite3.Connection, run: str, task: str) -> str:
     """What the teacher wrote as its proposal for ``task``; empty where nothing is recorded."""
-    rows = select(
-        db,
-        "SELECT json_extract(body, '$.data.text') AS text FROM events WHERE run = ? AND task = ?"
-        " AND type = 'TaskProposed' ORDER BY seq DESC LIMIT 1",
-        (run, task),
+    query = (
+        "SELECT json_extract(body, '$.data.text') FROM events WHERE run = ? AND task = ? AND type = 'TaskProposed'"
+        " ORDER BY seq DESC LIMIT 1"
     )
-    return str(rows[0]["text"] or "") if rows else ""
+    row = db.execute(query, (run, task)).fetchone()
+    return str(row[0] or "") if row else ""
 
 
 def written_by_student(db: sqlite3.Connection, run: str, attempt: str) -> str:

@@ -3,9 +3,10 @@
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import TypedDict
 
 from agent0.errors import sentence
+from agent0.projections.base import Row
 from agent0.report.columns import shown_iteration
 from agent0.report.diagnosis.case import case_of, event_of, written_by_student, written_by_teacher
 from agent0.run.diagnosis import Case, Cause, diagnose
@@ -17,13 +18,41 @@ SETTINGS = 12
 """Settings that differ, at most, in lines; JSON has all."""
 
 
-def diagnosis(db: sqlite3.Connection, run: str, here: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Say why ``run`` went badly. ``here``: what this machine says now (``agent0.run.diagnosis.Case``).
+class BadStep(TypedDict):
+    """The iteration, checkpoint and event at which a run first went badly."""
 
-    Returns ``run``, ``status``, ``well`` (whether nothing went badly), ``conclusion`` (the first line), ``cause`` (its
-    name), ``step`` (iteration, checkpoint, event), ``evidence``, ``replies`` (how items of its newest validation
-    failed, None where none did), ``settings`` (those that differ), ``mend``, ``advice``, and ``also``: other causes,
-    in order.
+    iteration: int
+    checkpoint: str
+    event: int
+
+
+class Conclusion(TypedDict):
+    """Why a run went badly: the first line, the cause's name, where it began and what shows it; ``well``: it did
+    not."""
+
+    well: bool
+    conclusion: str
+    cause: str | None
+    step: BadStep | None
+    evidence: list[Row]
+    mend: str
+    advice: str
+
+
+class Diagnosis(Conclusion):
+    """What ``run why --json`` prints. ``replies`` say how items of its newest validation failed, None where none did;
+    ``settings`` are those that differ, ``also`` other causes, in order."""
+
+    run: str
+    status: str
+    fatal: bool
+    replies: Row | None
+    settings: list[Row]
+    also: list[Row]
+
+
+def diagnosis(db: sqlite3.Connection, run: str, here: Mapping[str, object] | None = None) -> Diagnosis:
+    """Say why ``run`` went badly. ``here``: what this machine says now (``agent0.run.diagnosis.Case``).
 
     Raises:
         NotFoundError: there is no such run.
@@ -52,7 +81,7 @@ def diagnosis(db: sqlite3.Connection, run: str, here: Mapping[str, Any] | None =
     }
 
 
-def why_lines(results: Mapping[str, Any]) -> list[str]:
+def why_lines(results: Diagnosis) -> list[str]:
     """At most three lines: the cause, the first bad step, the command that mends it."""
     if results["well"]:
         return [results["conclusion"]]
@@ -60,15 +89,17 @@ def why_lines(results: Mapping[str, Any]) -> list[str]:
     return [results["conclusion"], f"First bad step: {step_words(results['step'])}", *mend]
 
 
-def step_words(step: Mapping[str, Any]) -> str:
-    """An iteration, a checkpoint and an event in words."""
+def step_words(step: BadStep | None) -> str:
+    """An iteration, a checkpoint and an event in words; empty without a step."""
+    if step is None:
+        return ""
     number = step["iteration"]
     where = ["before the first iteration" if number == NEVER else f"iteration {shown_iteration(number)}"]
     where += [f"checkpoint {step['checkpoint']}"] if step["checkpoint"] else []
     return ", ".join([*where, *([f"event {step['event']}"] if step["event"] else [])])
 
 
-def observation_lines(observations: Sequence[Mapping[str, Any]]) -> list[str]:
+def observation_lines(observations: Sequence[Row]) -> list[str]:
     """A line each: where it was seen, what, and what a model wrote there."""
     lines = []
     for observation in observations:
@@ -83,7 +114,7 @@ def observation_lines(observations: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def setting_lines(settings: Sequence[Mapping[str, Any]]) -> list[str]:
+def setting_lines(settings: Sequence[Row]) -> list[str]:
     """A line each, those that say how large the run is last."""
     lines = [str(Setting(**setting)) for setting in settings[:SETTINGS]]
     left = len(settings) - SETTINGS
@@ -105,17 +136,13 @@ def _progress(case: Case) -> str:
     idle = case.here.get("idle_s")
     waits = [*case.open_work, *([str(case.here["waits"])] if case.here.get("waits") else [])]
     parts = ["" if case.iteration == NEVER else f"iteration {shown_iteration(case.iteration)}"]
-    parts += [f"it waits for {_joined(waits)}" if waits else ""]
+    joined = " and ".join([*([", ".join(waits[:-1])] if waits[1:] else []), *waits[-1:]])  # a, b and c
+    parts += [f"it waits for {joined}" if waits else ""]
     parts += ["" if idle is None else f"its last event was {idle:,.0f} s ago"]
     return "".join(f", {part}" for part in parts if part)
 
 
-def _joined(parts: Sequence[str]) -> str:
-    """Join parts as people do: a, b and c."""
-    return " and ".join([*([", ".join(parts[:-1])] if parts[1:] else []), parts[-1]])
-
-
-def _replies(case: Case) -> dict[str, Any] | None:
+def _replies(case: Case) -> Row | None:
     """How items failed, with the examples' texts shortened."""
     if case.replies is None:
         return None
@@ -123,7 +150,7 @@ def _replies(case: Case) -> dict[str, Any] | None:
     return {**asdict(case.replies), "examples": examples}
 
 
-def _step(cause: Cause) -> dict[str, Any]:
+def _step(cause: Cause) -> BadStep:
     return {"iteration": cause.iteration, "checkpoint": cause.checkpoint, "event": cause.event}
 
 

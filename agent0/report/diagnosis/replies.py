@@ -2,9 +2,8 @@
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, zip_longest
-from typing import Any
 
 from agent0.projections.base import Row, select
 from agent0.projections.evaluation_items import conversation_at, last_reply
@@ -53,7 +52,7 @@ def _various(replies: Sequence[FailedReply], kinds: Iterable[str]) -> list[Faile
     return [reply for reply in chain.from_iterable(zip_longest(*groups)) if reply is not None]
 
 
-def reply_lines(replies: Mapping[str, Any] | None) -> list[str]:
+def reply_lines(replies: Row | None) -> list[str]:
     """How many items failed by which kinds of replies, and a line an example; none where nothing failed."""
     if not replies:
         return []
@@ -71,6 +70,6 @@ def reply_lines(replies: Mapping[str, Any] | None) -> list[str]:
     ]
 
 
-def _outcome(example: Mapping[str, Any]) -> str:
+def _outcome(example: Row) -> str:
     right = f", right is {example['expected']}" if example["expected"] else ""
     return example["kind"] if example["answer"] is None else f"{example['kind']} {example['answer']}{right}"

@@ -4,7 +4,6 @@ import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from agent0.config.loading import leaves, packaged_run
 from agent0.projections.base import Row, select
@@ -30,7 +29,7 @@ FILLED = ("prompts", "max_tokens", "num_ctx")
 def changes_of(db: sqlite3.Connection, row: Row, config: RunConfig) -> tuple[Setting, ...]:
     """List the settings of a run that differ from its packaged profile, but for those that the last run of this profile
     that went well had too; where there is no such profile, those that differ from that run's."""
-    own_values, usual, good = _flat(config), dict[str, Any](), _last_good(db, row)
+    own_values, usual, good = _flat(config), dict[str, object](), _last_good(db, row)
     if good and (kept := recorded_config(json.loads(good["config"]))):
         usual = _flat(kept)
     profile = packaged_run(str(row["profile"] or ""))
@@ -47,13 +46,13 @@ def changes_of(db: sqlite3.Connection, row: Row, config: RunConfig) -> tuple[Set
     return tuple(sorted(settings, key=lambda setting: (setting.key in SIZES, setting.key)))
 
 
-def _resolved(key: str, run: Mapping[str, Any], profile: Mapping[str, Any]) -> bool:
+def _resolved(key: str, run: Mapping[str, object], profile: Mapping[str, object]) -> bool:
     """Whether a start put a setting in the place of the profile's by itself: the file of a model that was named, what
     the model's entry has where the profile sets nothing, or the form of calls that was tried."""
     role, _, name = key.rpartition(".")
     other = profile.get(key)
     if name == "tool_form":
-        return bool(other == "auto")
+        return other == "auto"
     named = str(profile.get(f"{role}.model") or "")
     if not named or named not in Path(str(run.get(f"{role}.model"))).parts:
         return False
@@ -72,7 +71,7 @@ def _weights(keys: Sequence[str], config: RunConfig) -> dict[str, float]:
     return {key: parts[name].weight for name, key in names.items() if name in parts}
 
 
-def recorded_config(plain: dict[str, Any]) -> RunConfig | None:
+def recorded_config(plain: Mapping[str, object]) -> RunConfig | None:
     """The settings of a run as its start recorded them; None where this version cannot read them."""
     try:
         return RunConfig.recorded(plain)
@@ -80,7 +79,7 @@ def recorded_config(plain: dict[str, Any]) -> RunConfig | None:
         return None
 
 
-def _flat(config: RunConfig) -> dict[str, Any]:
+def _flat(config: RunConfig) -> dict[str, object]:
     return dict(leaves(config.model_dump(mode="json"), "run."))
 
 

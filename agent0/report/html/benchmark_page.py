@@ -1,12 +1,14 @@
 """One HTML file about a benchmark run: it opens from disk, and no reply of a model can do anything in it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from markupsafe import Markup
 
 from agent0.evaluation.benchmark_scores import NAMES
 from agent0.experiments.ablation_results import CONTROLS, measure_title
+from agent0.experiments.compare_runs import RunComparison
+from agent0.experiments.study_results import StudyResults
+from agent0.projections.base import Row
 from agent0.report.answers import compare_answer, study_answer
 from agent0.report.charts.ablation_charts import curve, means
 from agent0.report.charts.plots import Score, intervals, lines, reliability, spreads
@@ -15,10 +17,8 @@ from agent0.report.html.rendering import render
 from agent0.report.markdown.ablation import sentences
 from agent0.report.score_answers import benchmark_answer
 
-Row = dict[str, Any]
 
-
-def bench_page(results: Mapping[str, Any]) -> str:
+def bench_page(results: Row) -> str:
     """The report as HTML, from what ``bench_findings`` says. The same findings give the same bytes."""
     return render(
         "bench.html.jinja",
@@ -27,8 +27,12 @@ def bench_page(results: Mapping[str, Any]) -> str:
         names=NAMES,
         accuracy=accuracy_picture(results["scores"]),
         ks=sorted({int(k) for score in results["scores"] for k in score["pass_at"]}),
-        metrics=_metrics(results["scores"]),
-        reliabilities=[(row, _reliability(row)) for row in results["calibration"]],
+        # of some benchmarks only: acc_norm where the provider gives likelihoods
+        metrics=sorted({name for score in results["scores"] for name in score["metrics"]} - set(_SHOWN)),
+        reliabilities=[
+            (row, reliability(row["bins"], f"reliability of {row['signal']} {NAMES[row['mode']]}"))
+            for row in results["calibration"]
+        ],
     )
 
 
@@ -44,23 +48,17 @@ def accuracy_picture(scores: Sequence[Row]) -> Markup:
 _SHOWN = ("latency_p50_s", "latency_p95_s", "prompt_tokens", "completion_tokens", "tool_use", "cost")
 
 
-def _metrics(scores: Sequence[Row]) -> list[str]:
-    """Other metrics that some benchmark has: acc_norm where the provider gives likelihoods."""
-    return sorted({name for score in scores for name in score["metrics"]} - set(_SHOWN))
-
-
-def _reliability(signal: Row) -> Markup:
-    return reliability(signal["bins"], f"reliability of {signal['signal']} {NAMES[signal['mode']]}")
-
-
-def compare_page(results: Mapping[str, Any]) -> str:
+def compare_page(results: RunComparison) -> str:
     """The page, from what ``agent0.experiments.compare_runs`` found. The same findings give the same bytes."""
     scored = {
-        name: {score["iteration"]: score for score in curve} for name, curve in results["curves"].items() if curve
+        name: {int(score["iteration"]): float(score["accuracy"]) for score in curve}
+        for name, curve in results["curves"].items()
+        if curve
     }
     places = sorted({iteration for curve in scored.values() for iteration in curve})
+    names = ("accuracy", "lower95", "upper95")
     last = {
-        f"{name} ({curve[-1]['n']})": [Score("last", *(curve[-1][k] for k in ("accuracy", "lower95", "upper95")))]
+        f"{name} ({curve[-1]['n']})": [Score("last", *(float(curve[-1][k]) for k in names))]
         for name, curve in results["curves"].items()
         if curve
     }
@@ -69,7 +67,7 @@ def compare_page(results: Mapping[str, Any]) -> str:
         found=results,
         answer=compare_answer(results),
         curve=lines(
-            {name: [_accuracy(curve.get(iteration)) for iteration in places] for name, curve in scored.items()},
+            {name: [*map(curve.get, places)] for name, curve in scored.items()},
             [shown_iteration(iteration) for iteration in places],
             "validation accuracy by iteration",
         ),
@@ -78,19 +76,16 @@ def compare_page(results: Mapping[str, Any]) -> str:
     )
 
 
-def _accuracy(score: Mapping[str, Any] | None) -> float | None:
-    return score["accuracy"] if score else None
-
-
-def _paid(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Score]]:
+def _paid(rows: Iterable[Mapping[str, str | float]]) -> dict[str, list[Score]]:
     """The roles of each name."""
     groups: dict[str, list[Score]] = {}
     for row in rows:
-        groups.setdefault(row["name"], []).append(Score(row["role"], row["p50"], row["p10"], row["p90"]))
+        middle, low, high = (float(row[name]) for name in ("p50", "p10", "p90"))
+        groups.setdefault(str(row["name"]), []).append(Score(str(row["role"]), middle, low, high))
     return groups
 
 
-def ablation_page(results: Mapping[str, Any]) -> str:
+def ablation_page(results: StudyResults) -> str:
     """Write the HTML page of a study from its results. The same results give the same bytes."""
     return render(
         "grid.html.jinja",

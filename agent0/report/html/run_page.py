@@ -5,13 +5,13 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
-from typing import Any
 
 from markupsafe import Markup
 
 from agent0.ports.storage import Artifacts
 from agent0.projections.alarms import list_alarms
 from agent0.projections.attempts import list_attempts
+from agent0.projections.base import Row
 from agent0.projections.checkpoints import list_checkpoints
 from agent0.projections.events import event_stats
 from agent0.projections.failures import list_failures
@@ -23,16 +23,14 @@ from agent0.report.answers import FEW
 from agent0.report.charts.learning_curve import curve_svg
 from agent0.report.charts.plots import Score, intervals, lines
 from agent0.report.columns import shown_iteration
-from agent0.report.diagnosis.findings import observation_lines, setting_lines, step_words
+from agent0.report.diagnosis.findings import Diagnosis, observation_lines, setting_lines, step_words
 from agent0.report.diagnosis.replies import reply_lines
-from agent0.report.findings import findings
+from agent0.report.findings import RunFindings, findings
 from agent0.report.html.rendering import render
 from agent0.report.html.shown_records import shown_records
 from agent0.report.overview import overview, rows_for_people
 from agent0.report.run_benchmarks import benchmark_rows
-from agent0.report.tables import pass_at_k_columns, self_critique_rows
-
-Row = dict[str, Any]
+from agent0.report.tables import Cells, pass_at_k_columns, self_critique_rows
 
 ALL = -1
 SLOWEST = 8
@@ -76,32 +74,31 @@ def page(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> str:
     )
 
 
-def _linked(db: sqlite3.Connection, summary: Row, attempts: Sequence[Mapping[str, Any]]) -> Row:
+def _linked(db: sqlite3.Connection, summary: Row, attempts: Sequence[Row]) -> Mapping[str, object]:
     """What leads to tasks, attempts and events, and these."""
     name, why = summary["run"], _why(summary["why"])
     alarms = [{**alarm, "evidence": shown_by(alarm)} for alarm in list_alarms(db, name, status="", limit=ALL)]
     slowest = nlargest(SLOWEST, (a for a in attempts if a["wall_s"] is not None), key=lambda a: a["wall_s"])
-    naming = _naming(why, [*summary["alarm_kinds"], *alarms], slowest)
-    records = shown_records(db, name, _picked(attempts), naming)
-    return {"why": why, "alarms": alarms, "slowest": slowest, "records": records, "link": records["link"]}
-
-
-def _why(results: Row) -> Row | None:
-    """The diagnosis in words; None where nothing went badly."""
-    if results["well"]:
-        return None
-    texts = {"step": step_words(results["step"]), "evidence": observation_lines(results["evidence"])}
-    texts["replies"] = reply_lines(results["replies"])
-    return {**results, **texts, "settings": setting_lines(results["settings"])}
-
-
-def _naming(why: Row | None, alarms: Iterable[Row], slowest: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The texts on the page that name tasks, attempts and events to look at."""
     texts = [why["conclusion"], why["step"], *why["evidence"]] if why else []
-    return [*texts, *(str(alarm["evidence"]) for alarm in alarms), *(str(attempt["attempt"]) for attempt in slowest)]
+    texts += [str(alarm["evidence"]) for alarm in (*summary["alarm_kinds"], *alarms)]
+    records = shown_records(db, name, _picked(attempts), [*texts, *(str(attempt["attempt"]) for attempt in slowest)])
+    return {"why": why, "alarms": alarms, "slowest": slowest, "records": records, "link": records.link}
 
 
-def _curves(results: Row) -> list[tuple[str, Markup]]:
+def _why(diagnosis: Diagnosis) -> Row | None:
+    """The diagnosis in words; None where nothing went badly."""
+    if diagnosis["well"]:
+        return None
+    return {
+        **diagnosis,
+        "step": step_words(diagnosis["step"]),
+        "evidence": observation_lines(diagnosis["evidence"]),
+        "replies": reply_lines(diagnosis["replies"]),
+        "settings": setting_lines(diagnosis["settings"]),
+    }
+
+
+def _curves(results: RunFindings) -> list[tuple[str, Markup]]:
     ticks = [shown_iteration(score["iteration"]) for score in results["iterations"]]
     drawn = [
         (part, lines(results["curves"][f"by_{part}"], ticks, f"accuracy by {part} and iteration"))
@@ -110,7 +107,7 @@ def _curves(results: Row) -> list[tuple[str, Markup]]:
     return [(part, picture) for part, picture in drawn if picture and len(ticks) > 1]
 
 
-def _within(results: Row) -> list[Row]:
+def _within(results: RunFindings) -> list[Cells]:
     """Every score with checked attempts, on validation and test."""
     return [
         {"set": name, "student": score["checkpoint"] + (", tool forced" if score["forced_tool"] else "")}
@@ -121,7 +118,7 @@ def _within(results: Row) -> list[Row]:
     ]
 
 
-def _fared(results: Row) -> Markup:
+def _fared(results: RunFindings) -> Markup:
     rows = results["tools"]["with_and_without"]
     scores = {
         f"{row['tools']} ({row['attempts']:,})": [Score("right", row["correct"], row["lower95"], row["upper95"])]
@@ -130,7 +127,7 @@ def _fared(results: Row) -> Markup:
     return intervals(scores, "share of attempts that are right, by the tools that went well")
 
 
-def _test_scores(summary: Row, results: Row) -> list[Row]:
+def _test_scores(summary: Row, results: RunFindings) -> list[Row]:
     """The scores on the test set, each with how the last compares ``against`` it."""
     against = {score["evaluation"]: score["last_against_this"] for score in results["test"]}
     named = zip(rows_for_people(summary), summary["test"], strict=True)
@@ -168,7 +165,7 @@ def _rewards(points: Sequence[Row]) -> list[Row]:
     ]
 
 
-def _heat(tasks: Iterable[Mapping[str, Any]]) -> Row:
+def _heat(tasks: Iterable[Row]) -> Mapping[str, object]:
     """Mean solve rate and number of closed tasks by domain, family and level."""
     cells: dict[tuple[str, str, int], list[float]] = defaultdict(list)
     for task in tasks:
@@ -183,16 +180,16 @@ def _heat(tasks: Iterable[Mapping[str, Any]]) -> Row:
     return {"levels": levels, "rows": rows}
 
 
-def _screened(tasks: Iterable[Mapping[str, Any]]) -> list[tuple[str, int]]:
+def _screened(tasks: Iterable[Row]) -> list[tuple[str, int]]:
     """What became of the teacher's proposals."""
     fates = Counter(f"{t['status']}: {t['reason']}" if t["reason"] else t["status"] for t in tasks)
     return sorted(fates.items(), key=lambda fate: (-fate[1], fate[0]))
 
 
-def _picked(attempts: Sequence[Mapping[str, Any]]) -> list[str]:
+def _picked(attempts: Sequence[Row]) -> list[str]:
     """Attempts worth reading: of the first and the last iteration, right and wrong, with a tool and without."""
     ends = sorted({a["iteration"] for a in attempts})
-    picks: dict[tuple[Any, ...], str] = {}
+    picks: dict[tuple[int, bool, bool], str] = {}
     for attempt in attempts:
         if attempt["iteration"] in (*ends[:1], *ends[-1:]) and attempt["correct"] is not None:
             kind = (attempt["iteration"], bool(attempt["correct"]), bool(attempt["tool_ok"]))

@@ -3,17 +3,17 @@
 import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from agent0.projections.attempts import show_attempt
+from agent0.projections.base import Row
 from agent0.projections.events import list_events, list_named
 from agent0.projections.rewards import explain_rewards
 from agent0.projections.tasks import show_task
 from agent0.report.html.rendering import visible
 
-Row = dict[str, Any]
 MOST = 24
 """Tasks and attempts that are shown for being named; a page that names more shows the first."""
 EVENTS = 60
@@ -22,12 +22,19 @@ NAMED = re.compile(r"\b(?:(?P<attempt>t\d+-\d{3,}-a\d+)|(?P<task>t\d+-\d{3,})|ev
 """Attempts, tasks and events as texts name them."""
 
 
-def shown_records(db: sqlite3.Connection, run: str, picked: Sequence[str], texts: Iterable[str]) -> Row:
-    """Collect the attempts ``picked`` and those that ``texts`` name, the tasks of both, their receipts and events, and
-    the other events that ``texts`` name.
+@dataclass(frozen=True)
+class ShownRecords:
+    """Rows of attempts, tasks and events, and a function that makes the names in a text lead to them."""
 
-    Returns ``attempts``, ``tasks``, ``events`` (rows each) and ``link``, which makes the names in a text lead there.
-    """
+    attempts: list[Row]
+    tasks: list[Row]
+    events: list[Row]
+    link: Callable[[object], Markup]
+
+
+def shown_records(db: sqlite3.Connection, run: str, picked: Sequence[str], texts: Iterable[str]) -> ShownRecords:
+    """Collect the attempts ``picked`` and those that ``texts`` name, the tasks of both, their receipts and events, and
+    the other events that ``texts`` name."""
     named = [match for text in texts for match in NAMED.finditer(text)]
     by_kind = {kind: [name[kind] for name in named if name[kind]] for kind in ("attempt", "task", "event")}
     shown = dict.fromkeys([*picked, *_there(db, run, "attempts", "attempt", by_kind["attempt"])])
@@ -42,7 +49,7 @@ def shown_records(db: sqlite3.Connection, run: str, picked: Sequence[str], texts
     others = list_named(db, run, sorted({int(seq) for seq in by_kind["event"]} - sequences))
     anchors = {event["attempt"] for event in attempts} | {*task_names}
     anchors |= {f"event {seq}" for seq in (*sequences, *(event["seq"] for event in others))}
-    return {"attempts": attempts, "tasks": tasks, "events": others, "link": _linker(anchors)}
+    return ShownRecords(attempts, tasks, others, _linker(anchors))
 
 
 def _there(db: sqlite3.Connection, run: str, table: str, column: str, names: Iterable[str]) -> list[str]:
@@ -82,14 +89,14 @@ def _receipts(db: sqlite3.Connection, run: str, task: str = "", attempt: str = "
     return [{**receipt, "seq": seq, "of": of} for receipt, seq, of in zip(receipts, places, rewarded, strict=True)]
 
 
-def _linker(anchors: set[str]) -> Callable[[Any], Markup]:
+def _linker(anchors: set[str]) -> Callable[[object], Markup]:
     """A function that escapes a text and makes the names of ``anchors`` in it lead to them."""
 
     def lead(match: re.Match[str]) -> str:
         name = match[0]
         return f'<a href="#{anchor(name)}">{name}</a>' if name in anchors else name
 
-    def link(text: Any) -> Markup:
+    def link(text: object) -> Markup:
         safe = str(Markup.escape(visible(str(text))))
         return Markup(NAMED.sub(lead, safe))  # noqa: S704 - escaped before, and what is added is made of digits
 

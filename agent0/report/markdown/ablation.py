@@ -5,23 +5,21 @@ import shlex
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import Any
 
-from agent0.experiments.ablation_results import CONTROLS, TESTED, measure_title
+from agent0.experiments.ablation_results import CONTROLS, TESTED, ComparisonRow, VariantRow, measure_title
+from agent0.experiments.study_results import StudyResults
 from agent0.report.conclusions import conclusion
 from agent0.report.markdown import ladder
-from agent0.report.markdown.rendering import render
-from agent0.report.markdown.tables import claim, points, shares, span
+from agent0.report.markdown.rendering import claim, points, render, shares, span
 from agent0.stats.paired_tests import FELL, IMPROVED
 
-Row = Mapping[str, Any]
 ARMS, CURVE, BASE = "arms", "curve", "base"
 ANSWERS = {IMPROVED: "Yes", FELL: "No, it is worse"}
 STUDENTS = {"trained": "at the end", **CONTROLS}
 TOOK = {"attempts": "attempts", "tokens": "tokens", "learned_tokens": "learned tokens", "wall_s": "seconds"}
 
 
-def page(results: Row, pictures: Mapping[str, str], file: str) -> str:
+def page(results: StudyResults, pictures: Mapping[str, str], file: str) -> str:
     """Markdown of an ablation study: its answer, one table, the command, and everything else folded by section.
     ``file`` is where the page goes, ``pictures`` are files beside it: by set, ``arms`` and ``curve``."""
     on_ladder = "ladder" in results
@@ -45,7 +43,7 @@ def page(results: Row, pictures: Mapping[str, str], file: str) -> str:
     )
 
 
-def answers(results: Row) -> list[str]:
+def answers(results: StudyResults) -> list[str]:
     """The answer of a study, a line for each variant but the first: whether it is better, by how much, and what would
     have been found."""
     if not results["measures"]:
@@ -54,19 +52,19 @@ def answers(results: Row) -> list[str]:
     return [_beats(results, other, first) for other in others]
 
 
-def sentences(results: Row) -> list[str]:
+def sentences(results: StudyResults) -> list[str]:
     """State the conclusions: the answers, what training is worth beside each control, and who was never trained."""
     worth = [text for control in CONTROLS for name in results["measures"] if (text := _worth(results, control, name))]
     return answers(results) + worth + _unpromoted(results["cells"])
 
 
-def _unpromoted(runs: Sequence[Row]) -> list[str]:
+def _unpromoted(runs: Sequence[Mapping[str, object]]) -> list[str]:
     """Name the runs in which no student was promoted, in one sentence; none where there is no such run."""
     names = [f"{run['arm']} (seed {run['seed']})" for run in runs if run["student"] == BASE]
     return [f"No trained student was promoted, so the student is still the base: {', '.join(names)}."] if names else []
 
 
-def short_answer(results: Row) -> list[str]:
+def short_answer(results: StudyResults) -> list[str]:
     """State the answer, then by the leading measure what training is worth beside each control."""
     lead = results["measures"][:1]
     return answers(results) + [
@@ -74,7 +72,7 @@ def short_answer(results: Row) -> list[str]:
     ]
 
 
-def _beats(results: Row, first: str, other: str) -> str:
+def _beats(results: StudyResults, first: str, other: str) -> str:
     """Say whether the variant ``first`` beats ``other``."""
     question, lead = f"Does {first} beat {other}?", results["measures"][0]
     rows = {
@@ -90,7 +88,7 @@ def _beats(results: Row, first: str, other: str) -> str:
     return f"**{question} {answer}.** {first} less {other}, in points: {led}.{_missed(rows[lead])}"
 
 
-def _missed(row: Row) -> str:
+def _missed(row: ComparisonRow) -> str:
     """State the smallest detectable effect where the difference is not significant."""
     if row["detectable"] is None or row["word"] in ANSWERS:
         return ""
@@ -101,14 +99,14 @@ def _missed(row: Row) -> str:
     return f" {sizes} a true difference of {least} would have been found (80 % power, before Holm's correction)."
 
 
-def _worth(results: Row, control: str, name: str) -> str:
+def _worth(results: StudyResults, control: str, name: str) -> str:
     rows = [row for row in results["against"] if row["measure"] == name and row["against"] == control]
     led = "; ".join(f"{row['arm']} {_difference(row)}" for row in rows)
     what = f"The student at the end less {CONTROLS[control]}, {measure_title(name)}"
     return f"**{what}, in points:** {led}." if rows else ""
 
 
-def _difference(row: Row) -> str:
+def _difference(row: ComparisonRow) -> str:
     p = "" if row["adjusted_p"] is None else f" (adjusted p {row['adjusted_p']:.2g})"
     return f"{points(row['mean'])} ({span(row)}): {conclusion(row['word'])}{p}"
 
@@ -118,7 +116,7 @@ def _settings(about: str, settings: Mapping[str, str]) -> str:
     return "; ".join(filter(None, (about, values))) or "the profile as it is"
 
 
-def _measure(results: Row, name: str) -> Row:
+def _measure(results: StudyResults, name: str) -> dict[str, object]:
     """A measure's means, and its differences to the other variants and to the controls, as rows of tables."""
     rows = [row for row in results["against"] if row["measure"] == name]
     controls = [row for row in rows if row["against"] in CONTROLS]
@@ -126,16 +124,18 @@ def _measure(results: Row, name: str) -> Row:
         "title": measure_title(name),
         "leads": name == results["measures"][0],
         "means": [_mean(row) for row in results["arms"] if row["measure"] == name],
-        "others": [claim(row) for row in rows if row["against"] not in CONTROLS],
-        "controls": [claim({**row, "against": CONTROLS[row["against"]]}) for row in controls],
+        "others": [claim(row, row["against"]) for row in rows if row["against"] not in CONTROLS],
+        "controls": [claim(row, CONTROLS[row["against"]]) for row in controls],
     }
 
 
-def _mean(row: Row) -> dict[str, Any]:
+def _mean(row: VariantRow) -> dict[str, object]:
     student, right = STUDENTS[row["student"]], shares(row)
     return {"variant": row["arm"], "student": student, "right": right, "seeds": row["seeds"], "tasks": row["items"]}
 
 
-def _more(first: Row, other: Row) -> str:
-    change = {title: round(100 * (other[key] / first[key] - 1)) for key, title in TOOK.items() if first.get(key)}
+def _more(first: Mapping[str, str | float], other: Mapping[str, str | float]) -> str:
+    change = {
+        title: round(100 * (float(other[key]) / float(first[key]) - 1)) for key, title in TOOK.items() if first.get(key)
+    }
     return ", ".join(f"{title} {much:+d} %" for title, much in change.items())

@@ -1,23 +1,21 @@
 """The page that says where a student stands before anything is done about it: ``docs/results/baseline.md``."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from agent0.evaluation.benchmark_scores import NAMES
+from agent0.projections.base import Row
 from agent0.report.conclusions import conclusion
-from agent0.report.html.rendering import NOTHING, number, p_value, points, share
+from agent0.report.html.rendering import NOTHING, number, share
 from agent0.report.markdown.rendering import render
 from agent0.report.score_answers import cut_off_line
-from agent0.report.tables import failure_mode_rows
-
-Row = dict[str, Any]
+from agent0.report.tables import Cells, failure_mode_rows, tested_columns
 
 MENDED_FIRST = 8
 """Failure modes that are listed."""
 
 
 def baseline_page(
-    results: Mapping[str, Any], verified: Mapping[str, Row], skipped: Mapping[str, str], model_facts: Row
+    results: Row, verified: Mapping[str, Row], skipped: Mapping[str, str], model_facts: Mapping[str, str]
 ) -> str:
     """Markdown from ``bench_findings``. ``verified`` are verifiers' summaries by file of pairs, ``skipped`` says why a
     benchmark was not scored, ``model_facts`` has ``command``, ``date``, ``student`` and ``version``."""
@@ -37,18 +35,21 @@ def baseline_page(
         most=_cells(failure_mode_rows([modes[0][0]] if modes else [])),
         domains=_cells(_scores(results["domains"], "domain")),
         suites=_cells(
-            {**row, **compared.get(row["benchmark"], NOT_COMPARED)}
+            {**row, **compared.get(str(row["benchmark"]), NOT_COMPARED)}
             for row in _scores(results["scores"], "benchmark", "domain")
         ),
         compared=compared,
         verified=_cells(_verifier(name, scores) for name, scores in {**verified, **policies}.items()),
-        failures=[_cells(_numbered(failure_mode_rows(rows[:MENDED_FIRST]))) for rows in modes],
+        failures=[
+            _cells({"": number, **row} for number, row in enumerate(failure_mode_rows(rows[:MENDED_FIRST]), 1))
+            for rows in modes
+        ],
         files=_cells({"file": name, "sha256": digest} for name, digest in files),
         skipped=_cells({"suite": name, "why": why} for name, why in skipped.items()),
     )
 
 
-def _scores(scores: Sequence[Row], *names: str) -> list[Row]:
+def _scores(scores: Sequence[Row], *names: str) -> list[Cells]:
     """One row a suite or domain: with tools beside without."""
     rows: dict[str, Row] = {}
     used = ["tool use"] if any("metrics" in score for score in scores) else []
@@ -63,20 +64,17 @@ def _scores(scores: Sequence[Row], *names: str) -> list[Row]:
     return [{name: row.get(name) for name in order} for row in rows.values()]
 
 
-NOT_COMPARED: Row = dict.fromkeys(("points", "p (Holm)", "detectable", "conclusion"))
+NOT_COMPARED: Cells = dict.fromkeys(("points", "p (Holm)", "detectable", "conclusion"))
 """The columns of a suite that was asked in one way alone."""
 
 
-def _compared(comparison: Row) -> Row:
-    return {
-        "points": f"{points(comparison['mean'])} ({points(comparison['lower95'])} to {points(comparison['upper95'])})",
-        "p (Holm)": p_value(comparison["adjusted_p"]).removeprefix("p ").removeprefix("= "),
-        "detectable": f"{100 * comparison['detectable']:.1f}",
-        "conclusion": conclusion(comparison["word"]),
-    }
+def _compared(effect: Row) -> Cells:
+    columns = tested_columns(effect)
+    interval = columns.pop("95 %")
+    return {**columns, "points": f"{columns['points']} ({interval})", "conclusion": conclusion(effect["word"])}
 
 
-def _verifier(name: str, scores: Row) -> Row:
+def _verifier(name: str, scores: Row) -> Cells:
     return {
         "pairs": name,
         "n": scores["n"],
@@ -89,15 +87,11 @@ def _verifier(name: str, scores: Row) -> Row:
     }
 
 
-def _numbered(rows: Iterable[Row]) -> list[Row]:
-    return [{"": number, **row} for number, row in enumerate(rows, 1)]
-
-
-def _cells(rows: Iterable[Row]) -> list[Row]:
+def _cells(rows: Iterable[Mapping[str, object]]) -> list[dict[str, str]]:
     return [{name: _cell(value) for name, value in row.items()} for row in rows]
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     """Rows of a benchmark may hold what Markdown would obey."""
     text = " ".join(str(NOTHING if value is None else value).split())
     return "".join(f"\\{c}" if c in "|<>`*[]\\" else c for c in text)

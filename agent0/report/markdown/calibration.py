@@ -1,7 +1,6 @@
 """The Markdown page of a calibration report: how confidences were measured, and how well they predict correctness."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from agent0.evaluation.calibration_report import (
     ENOUGH,
@@ -28,11 +27,12 @@ def page(measurements: Sequence[CalibrationReport], command: str, note: str = ""
     for measurement in measurements:
         by_student.setdefault(f"{measurement.name}, {measurement.checkpoint}", []).append(measurement)
     students = [_student(name, seeds) for name, seeds in by_student.items()]
+    best = [{"student": name, **row} for name, seeds in by_student.items() for row in map(_best_beside, seeds)]
     return render(
         "calibration.md.jinja",
         found=measurements,
         students=students,
-        best=[{"student": student["name"], **row} for student in students for row in student["best"]],
+        best=best,
         command=command,
         note=note,
         signals=_signals(measurements) if turns else MEANING,
@@ -53,7 +53,7 @@ def _signals(measurements: Sequence[CalibrationReport]) -> dict[str, str]:
     return {name: meaning for name, meaning in {**MEANING, **OF_TURNS}.items() if name in named}
 
 
-def _student(name: str, seeds: Sequence[CalibrationReport]) -> dict[str, Any]:
+def _student(name: str, seeds: Sequence[CalibrationReport]) -> dict[str, object]:
     """Its seeds, rows of the best calibrators of greedy answers and of sampled ones, and a row for each signal."""
     carried = "ECE after, by the calibrator of greedy answers"
     drawn = [(measurement.sampled, measurement.carried) for measurement in seeds if measurement.sampled]
@@ -62,7 +62,7 @@ def _student(name: str, seeds: Sequence[CalibrationReport]) -> dict[str, Any]:
         "name": name,
         "seeds": seeds,
         "sampled": [measurement for measurement, _ in drawn],
-        "best": [{**_best(measurement), **_beside(measurement)} for measurement in seeds],
+        "best": [*map(_best_beside, seeds)],
         "best_sampled": rows,
         "signals": [_by_seed(each.candidate.signal, seeds) for each in seeds[0].measured],
     }
@@ -93,7 +93,7 @@ def _within(value: float, interval: tuple[float, float]) -> str:
     return f"{value:.3f} ({format_interval(interval)})"
 
 
-def _best(measurement: CalibrationReport) -> dict[str, Any]:
+def _best(measurement: CalibrationReport) -> dict[str, object]:
     best = measurement.measured[0]
     return {
         "seed": measurement.seed,
@@ -109,6 +109,7 @@ def _best(measurement: CalibrationReport) -> dict[str, Any]:
     }
 
 
-def _beside(measurement: CalibrationReport) -> dict[str, Any]:
-    """Which signal is the best, and what a constant gets: the fitting half's share of right answers."""
-    return {"best signal": _label(measurement.measured[0]), "ECE of a constant": measurement.constant[0]}
+def _best_beside(measurement: CalibrationReport) -> dict[str, object]:
+    """The same with the best signal, and what a constant gets: the fitting half's share of right answers."""
+    signal = _label(measurement.measured[0])
+    return {**_best(measurement), "best signal": signal, "ECE of a constant": measurement.constant[0]}

@@ -1,18 +1,18 @@
 """What the page of a study on a ladder says first: how high its students stand, beside those of other variants."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from agent0.experiments.ladder_rows import LadderRow, LeadRow
+from agent0.experiments.study_results import StudyResults
 from agent0.state.run_state import BASE
 from agent0.stats.across_seeds import mean_of
 from agent0.stats.paired_tests import LEVEL
 
-Row = Mapping[str, Any]
 LEVELS = "levels"
 """Key of the chart of accuracy by level."""
 
 
-def answer(results: Row) -> list[str]:
+def answer(results: StudyResults) -> list[str]:
     """The answer in two lines: T of the first variant, and its sum S beside those of its base and of every other
     variant."""
     first = next(iter(results["about"]))
@@ -30,20 +30,24 @@ def answer(results: Row) -> list[str]:
     ]
 
 
-def table(results: Row) -> list[Row]:
+def table(results: StudyResults) -> list[dict[str, str]]:
     """One row for each variant: T and S of its students by seed."""
-    return [_row(BASE, _complete(results, next(iter(results["about"]))), "_untrained")] + [
-        _row(arm, rows, "") for arm in results["about"] if (rows := _complete(results, arm))
+    first = _complete(results, next(iter(results["about"])))
+    base = _row(BASE, [row["height_untrained"] for row in first], [row["added_untrained"] for row in first])
+    return [base] + [
+        _row(arm, [row["height"] for row in rows], [row["added"] for row in rows])
+        for arm in results["about"]
+        if (rows := _complete(results, arm))
     ]
 
 
-def _complete(results: Row, arm: str) -> list[Row]:
+def _complete(results: StudyResults, arm: str) -> list[LadderRow]:
     return [row for row in results["ladder"] if row["arm"] == arm and row["height"] is not None]
 
 
-def _lead(lead: Row) -> str:
+def _lead(lead: LeadRow) -> str:
     """The mean difference with its 95 % t interval, and its p over seeds after Holm's correction."""
-    by_seed: Sequence[float] = lead["by_seed"]
+    by_seed = lead["by_seed"]
     if lead["low"] is None:
         return f"{by_seed[0]:+.1f} (one seed)"
     told_apart = "" if lead["adjusted_p"] is not None and lead["adjusted_p"] < LEVEL else ", not significant"
@@ -51,12 +55,12 @@ def _lead(lead: Row) -> str:
     return f"{sum(by_seed) / len(by_seed):+.1f} ({lead['low']:+.1f} to {lead['high']:+.1f}{p}{told_apart})"
 
 
-def _row(arm: str, rows: Sequence[Row], ending: str) -> Row:
-    sums = [row[f"added{ending}"] for row in rows]
+def _row(arm: str, heights: Sequence[int | None], added: Sequence[float | None]) -> dict[str, str]:
+    sums = [total for total in added if total is not None]
     over = mean_of(sums)
     return {
         "variant": arm,
-        "T by seed": ", ".join(str(row[f"height{ending}"]) for row in rows),
+        "T by seed": ", ".join(map(str, heights)),
         "S by seed": ", ".join(f"{total:.1f}" for total in sums),
         "S, mean": f"{over.value:.1f}",
         "95 % interval": "-" if over.low is None else f"{over.low:.1f} to {over.high:.1f}",

@@ -2,16 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any
 
 from agent0.evaluation.protocol import scores as scores_of
 from agent0.events.checkpoints import StudentExamined
+from agent0.projections.base import Row
 from agent0.report.markdown.rendering import render
 from agent0.state.run_state import BASE
 from agent0.training.distillation import described
 from agent0.training.gate import VERIFIED
 
-Row = Mapping[str, Any]
 _gates = {
     VERIFIED: "that a verifier found right",
     "permuted": "that permuted verdicts call right (control)",
@@ -84,6 +83,6 @@ def _scores(checkpoint: str, scores: Sequence[Row]) -> Iterator[Row]:
         yield {"solved_within": None, **score, "who": "this checkpoint" if score in scored else control}
 
 
-def _listed(values: Row | None) -> str:
+def _listed(values: Mapping[str, object] | None) -> str:
     texts = [f"{name} {v:g}" if isinstance(v, float) else f"{name} {v}" for name, v in (values or {}).items()]
     return ", ".join(texts) or "nothing"

@@ -1,7 +1,5 @@
 """Two pages about rewards: sets, formulas and components as the code has them, and what cheating policies get."""
 
-from typing import Any
-
 from agent0.report.markdown.rendering import render
 from agent0.rewards import reward_sets
 from agent0.rewards.describe import ROLES, part_rows
@@ -21,7 +19,7 @@ def page(command: str, seed: int = 0) -> str:
     played = {name: play_policies(RewardConfig(set=name), seed) for name in reward_sets()}
     cheats = {name: sum(play.exploits for play in rows) for name, rows in played.items()}
     rows = undone(seed)
-    families: dict[str, dict[str, Any]] = {}
+    families: dict[str, dict[str, str]] = {}
     for play in rows:
         cells = families.setdefault(play.family, {"family": play.family})
         cells[play.policy] = f"{play.not_wrong} of {play.tried}"
