@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 import agent0
 from agent0.events.values import Trajectory
 from agent0.infra.models.transformers import packaged
-from agent0.training.gate import Gate, permuted
+from agent0.training.gate import Gate, permuted, with_verdict
 from agent0.training.scored_trajectory import ScoredTrajectory
 
 
@@ -51,16 +51,10 @@ def permuted_tasks(trajectories: Sequence[ScoredTrajectory], seed: int) -> list[
     return [dealt.get(scored.event_id, scored) for scored in trajectories]
 
 
-@agent0.gate("answered")
-def answered(trajectories: Sequence[ScoredTrajectory], seed: int) -> list[ScoredTrajectory]:
-    """Form alone: whatever is an answer is accepted and rewarded, right or wrong."""
-    return [_judged(scored, scored.answered) for scored in trajectories]
-
-
 @agent0.gate("wrong")
 def wrong(trajectories: Sequence[ScoredTrajectory], seed: int) -> list[ScoredTrajectory]:
     """Answers that the verifier refused, and no other."""
-    return [_judged(scored, scored.answered and not scored.success) for scored in trajectories]
+    return [with_verdict(scored, scored.answered and not scored.success) for scored in trajectories]
 
 
 @agent0.gate("permuted-answers")
@@ -69,10 +63,6 @@ def permuted_answers(trajectories: Sequence[ScoredTrajectory], seed: int) -> lis
     answers = [scored for scored in trajectories if scored.answered]
     dealt = {scored.event_id: scored for scored in permuted(answers, seed)}
     return [dealt.get(scored.event_id, scored) for scored in trajectories]
-
-
-def _judged(scored: ScoredTrajectory, success: bool) -> ScoredTrajectory:
-    return replace(scored, success=success, reward=None if scored.reward is None else float(success))
 
 
 @agent0.gate("confident")

@@ -107,7 +107,8 @@ class RecipeConfig(Frozen):
     gate: str = Field(
         "verified",
         description="which answers a training accepts, and how proposals are rewarded: verified; controls: permuted "
-        "(verdicts and rewards within an iteration), majority (what most attempts at a task say); or a plugin's gate",
+        "(verdicts and rewards within an iteration), majority (what most attempts at a task say), answered (every "
+        "answer, right or wrong); or a plugin's gate",
     )
     every: int = Field(1, ge=1, le=100_000, description="iterations from one training to the next")
     window: int = Field(

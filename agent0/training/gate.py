@@ -81,6 +81,17 @@ def majority(trajectories: Sequence[ScoredTrajectory], seed: int) -> list[Scored
     return [replace(scored, success=accepted.get(scored.group) == _own_tokens(scored)) for scored in trajectories]
 
 
+@gate("answered")
+def answered(trajectories: Sequence[ScoredTrajectory], seed: int) -> list[ScoredTrajectory]:
+    """Control: form alone. Whatever is an answer is accepted and rewarded, right or wrong."""
+    return [with_verdict(scored, scored.answered) for scored in trajectories]
+
+
+def with_verdict(scored: ScoredTrajectory, success: bool) -> ScoredTrajectory:
+    """``scored`` accepted or not, and rewarded with 1 or 0 where it had a reward."""
+    return replace(scored, success=success, reward=None if scored.reward is None else float(success))
+
+
 def _own_tokens(scored: ScoredTrajectory) -> tuple[int, ...]:
     path = scored.trajectory
     return tuple(token for token, sampled in zip(path.token_ids, path.mask, strict=False) if sampled) if path else ()
