@@ -31,6 +31,17 @@ def test_even_a_proven_gain_is_not_the_verdicts() -> None:
     assert limits.startswith("Not to be claimed: that verdicts taught more than form")
 
 
+FORM = BenchmarkOutcome("form alone", "1" * 22 + "0" * 38, 1.0)
+
+
+def test_ahead_of_form_alone_verdicts_may_be_claimed_and_else_not() -> None:
+    ahead, level = (BenchmarkOutcome("r/student-0", "1" * n + "0" * (60 - n), 1.0) for n in (50, 22))
+    _, prompt, limits = training_lines("GSM8K", [TOOL, WORDS], ahead, LEARNED, FORM)
+    assert "; form alone 37%, trained less it: +46.7 points" in prompt and "form" not in limits
+    _, prompt, limits = training_lines("GSM8K", [TOOL, WORDS], level, LEARNED, FORM)
+    assert "trained less it: +0.0 points" in prompt and "that verdicts taught more than form (" in limits
+
+
 def test_the_best_prompt_may_be_the_one_that_was_trained() -> None:
     trained = BenchmarkOutcome("r/student-0", "1" * 30 + "0" * 30, 1.0)
     after, prompt, _ = training_lines("GSM8K", [WORDS, TOOL], trained, LEARNED)

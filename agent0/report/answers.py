@@ -237,10 +237,15 @@ class BenchmarkOutcome:
 
 
 def training_lines(
-    title: str, untrained: Sequence[BenchmarkOutcome], trained: BenchmarkOutcome | None, learned: str
+    title: str,
+    untrained: Sequence[BenchmarkOutcome],
+    trained: BenchmarkOutcome | None,
+    learned: str,
+    form: BenchmarkOutcome | None = None,
 ) -> list[str]:
     """Compare a trained student with the same one ``untrained`` under each prompt, the first of which is the trained
-    one's. ``learned`` says what it was trained on, or why there was nothing; then ``trained`` is None."""
+    one's, and with one that learned ``form`` alone from the same attempts. ``learned`` says what it was trained on, or
+    why there was nothing; then ``trained`` is None."""
     first, best = untrained[0], max(untrained, key=lambda outcome: outcome.accuracy)
     n = len(first.outcomes)
     prompts = ", ".join(f"{outcome.student} {outcome.accuracy:.0%}" for outcome in untrained)
@@ -248,16 +253,18 @@ def training_lines(
         return [
             f"Nothing was learned: {learned}",
             f"{title}, {n} rows, untrained: {prompts}.",
-            _training_limits([], n, first),
+            _training_limits([], None, n, first),
         ]
-    rivals = [first] if best is first else [first, best]
+    rivals = [first, *([] if best is first else [best]), *([form] if form else [])]
     results = claims([(_scored_outcome(rival), _scored_outcome(trained)) for rival in rivals])
+    against_form = results.pop() if form else None
+    alone = f"; form alone {form.accuracy:.0%}, trained less it: {_claim_text(against_form)}" if form else ""
     return [
         f"{title}: {trained.student} solves {trained.accuracy:.0%} of {n} rows, {first.accuracy:.0%} before: "
         f"{_claim_text(results[0])}. {learned}",
         f"Best prompt of the untrained model, chosen on these rows: {best.accuracy:.0%} ({prompts}); trained less best "
-        f"prompt: {_claim_text(results[-1])}.",
-        _training_limits(results, n, first, trained),
+        f"prompt: {_claim_text(results[-1])}{alone}.",
+        _training_limits(results, against_form, n, first, trained),
     ]
 
 
@@ -272,15 +279,21 @@ def _claim_text(claim: Claim | None) -> str:
 
 
 def _training_limits(
-    results: Sequence[Claim | None], n: int, first: BenchmarkOutcome, trained: BenchmarkOutcome | None = None
+    results: Sequence[Claim | None],
+    against_form: Claim | None,
+    n: int,
+    first: BenchmarkOutcome,
+    trained: BenchmarkOutcome | None = None,
 ) -> str:
-    """What may not be claimed: never that verdicts taught it, since no control of the same form ran beside it."""
+    """What may not be claimed: that verdicts taught it, unless it is ahead of what form alone teaches."""
     gained = bool(results) and all(claim is not None and claim.verdict == "improved" for claim in results)
     limits = [] if gained else ["that training gains what a prompt does not"]
     if trained and trained.programs is not None and first.programs is not None:
-        form = f" (items with a program that ran: {first.programs:.0%} before, {trained.programs:.0%} after)"
+        share = f" (items with a program that ran: {first.programs:.0%} before, {trained.programs:.0%} after)"
     else:
-        form = ""
-    limits += [f"that verdicts taught more than form{form}", "anything of other seeds or rows, from one run"]
+        share = ""
+    if against_form is None or against_form.verdict != "improved":
+        limits.append(f"that verdicts taught more than form{share}")
+    limits.append("anything of other seeds or rows, from one run")
     few = f" ({n} rows are few)" if n < FEW else ""
     return f"Not to be claimed: {'; '.join(limits)}{few}."

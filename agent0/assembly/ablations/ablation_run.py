@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from agent0.assembly.replay.forks import differing, fork, state_at
+from agent0.assembly.replay.forks import before_training, differing, fork, state_at
 from agent0.assembly.runtime.app import App, open_app, run_handlers, started
 from agent0.assembly.runtime.plugins import check_plugins, with_plugin_files
 from agent0.assembly.runtime.progress import Progress, milestone_line
@@ -21,7 +21,6 @@ from agent0.assembly.runtime.stamping import recorded, utc_now
 from agent0.config.loading import load
 from agent0.errors import NotFoundError, OperationError
 from agent0.events.base import Event, Recorded
-from agent0.events.checkpoints import TrainingRequested
 from agent0.events.runs import RunFailed, RunPaused, RunResumed
 from agent0.experiments.ablation_results import RunOutcome, as_json, from_json, outcome_of
 from agent0.experiments.ablation_runs import AblationRun
@@ -163,15 +162,12 @@ async def _begin(app: App, ablation: AblationRun) -> None:
 
 async def _forked(app: App, ablation: AblationRun) -> Recorded:
     """The beginning of ``ablation`` as a fork of its origin, just before that was trained first."""
-    async for requested in app.log.read(ablation.origin, (TrainingRequested.__name__,)):
-        before, at = await state_at(app.log, ablation.origin), requested.seq - 1
-        changes = {
-            key: value if isinstance(value, str) else json.dumps(value)
-            for key, value in differing(before.config, ablation.config).items()
-        }
-        return await fork(app.settings, app.log, ablation.origin, at, changes, ablation.run)
-    why = "A study with shared_start forks its first variant's run where that is trained."
-    raise OperationError(f"Run {ablation.origin} was not trained.", why)
+    before, at = await state_at(app.log, ablation.origin), await before_training(app.log, ablation.origin)
+    changes = {
+        key: value if isinstance(value, str) else json.dumps(value)
+        for key, value in differing(before.config, ablation.config).items()
+    }
+    return await fork(app.settings, app.log, ablation.origin, at, changes, ablation.run)
 
 
 async def _followed(log: Log, run: str, report: Report, climbed: Climbed) -> tuple[Progress, list[Recorded]]:

@@ -17,7 +17,7 @@ from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.evaluation.suite import requested_benchmark
 from agent0.events.alarms import AlarmRaised, EventRedacted
 from agent0.events.base import Event, Recorded, effect_id
-from agent0.events.checkpoints import EvaluationItemRequested, EvaluationRequested
+from agent0.events.checkpoints import EvaluationItemRequested, EvaluationRequested, TrainingRequested
 from agent0.events.runs import IterationMeasured, RunDeleted, RunFailed, RunStarted
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.folding import state_until
@@ -98,6 +98,18 @@ async def fork(settings: Settings, log: Log, run: str, seq: int, changes: Mappin
         }
     )
     return recorded(new_token(title, "fork"), event)
+
+
+async def before_training(log: Log, run: str) -> int:
+    """The event before the first training of ``run``, from where a fork learns otherwise from the same attempts.
+
+    Raises:
+        OperationError: it trained nothing.
+    """
+    async for request in log.read(run, (TrainingRequested.__name__,)):
+        return request.seq - 1
+    why = "No training was due, or it ended before one."
+    raise OperationError(f"Run {run} was not trained.", why, f"See: agent0 run why {run}")
 
 
 async def check_rows(log: Log, run: str, files: BenchmarkFiles) -> None:
