@@ -23,7 +23,7 @@ from agent0.assembly.evaluation.benchmark_run import adapter_of
 from agent0.assembly.evaluation.routed import Plan, evaluate_routed
 from agent0.assembly.log.access import open_log
 from agent0.config.loading import load
-from agent0.evaluation.routed.standings import Way
+from agent0.evaluation.routed import Way
 from agent0.events.benchmarks import CalibratorFitted, ItemScored
 from agent0.events.models import ModelCalled
 from agent0.settings import CalibratorConfig, RoutingConfig, Settings

@@ -26,6 +26,7 @@ from agent0.experiments.ablation_runs import chosen_variants, runs_of_study, see
 from agent0.experiments.ablation_study import AblationStudy, Variant
 from agent0.experiments.stored_verdicts import differences, stored
 from agent0.grading.answer_types import kinds, named
+from agent0.grading.math.undone import UNDONE
 from agent0.rewards.features import RewardContext, features
 from agent0.rewards.red_team.students import printed
 from agent0.rewards.red_team.undone import copies
@@ -38,7 +39,7 @@ from agent0.tasks.splits import heldout
 from agent0.verification.programs import Problem
 from agent0.verification.programs.judged import values
 from agent0.verification.verdicts import attempts_to_verify
-from agent0.verification.verifiers import UNDONE, compare_answer, verifier_for
+from agent0.verification.verifiers import compare_answer, verifier_for
 from tests.world import NOON, KnowingSandbox
 
 

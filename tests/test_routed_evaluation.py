@@ -11,7 +11,7 @@ from agent0.assembly.evaluation.routed import Plan, evaluate_routed
 from agent0.assembly.log.access import open_log
 from agent0.config.loading import load
 from agent0.errors import BudgetExhaustedError, ConfigError
-from agent0.evaluation.routed.standings import WayScore
+from agent0.evaluation.routed import WayScore
 from agent0.events.benchmarks import ItemScored
 from agent0.events.budgets import BudgetChanged
 from agent0.settings import Settings

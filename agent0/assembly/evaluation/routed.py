@@ -16,7 +16,7 @@ from agent0.assembly.routing.compressing import shortening_of
 from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import ConfigError
-from agent0.evaluation.routed.standings import ATTEMPT, MODEL, WAYS, Paired, Way, WayScore, paired, standing
+from agent0.evaluation.routed import ATTEMPT, MODEL, WAYS, Paired, Way, WayScore, paired, standing
 from agent0.events.base import effect_id, sha256
 from agent0.events.benchmarks import BenchmarkStarted, ItemScored
 from agent0.events.models import ModelCalled

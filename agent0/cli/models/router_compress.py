@@ -48,7 +48,7 @@ def compress(
 
 
 def _show(loss: "Loss", how: CompressionSettings, as_json: bool) -> None:
-    from agent0.evaluation.routed.standings import as_row, paired_row
+    from agent0.evaluation.routed import as_row, paired_row
 
     rows, pair = [as_row(standing) for standing in loss.standings], paired_row(loss.paired)
     settings = {"stages": list(how.stages), "longest": how.longest, "loss95": round(loss.loss95, 4)}

@@ -44,7 +44,7 @@ def evaluate(
 
     Killed or out of budget, it goes on with --resume: no task is asked twice."""
     from agent0.assembly.evaluation.routed import Plan, evaluate_routed
-    from agent0.evaluation.routed.standings import WAYS
+    from agent0.evaluation.routed import WAYS
 
     settings = console.settings(profile, [*(set_ or ()), *_pairs(with_, strategy, threshold)])
     identity = resume or f"routed-{secrets.token_hex(3)}"
@@ -59,7 +59,7 @@ def evaluate(
 
 def _show(evaluation: "Evaluated", as_json: bool) -> None:
     """The ways, then the comparisons."""
-    from agent0.evaluation.routed.standings import as_row, paired_row
+    from agent0.evaluation.routed import as_row, paired_row
     from agent0.routing.budgets import dollars
 
     rows, pairs = (

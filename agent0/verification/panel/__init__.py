@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from agent0.events.values import Task, Vote
 from agent0.grading.answer_types import grade_as
 from agent0.grading.answer_types.value import arithmetic_left
+from agent0.grading.math.undone import UNDONE
 from agent0.grading.normal_form import normal_form
 from agent0.registry import Registry
 from agent0.settings import VerificationConfig
 
 NEEDED = 2
 """Checks that must say the same."""
-UNDONE = "work left undone where a value is wanted"
 
 VoteAndReason = tuple[bool | None, str]
 """True, False, or None where it cannot be told; and why."""

@@ -13,9 +13,10 @@ from agent0.events.values import Task, Vote
 from agent0.grading import Grade
 from agent0.grading.answer_types import left_undone
 from agent0.grading.math.symbolic import decide
+from agent0.grading.math.undone import UNDONE
 from agent0.ports.sandbox import Sandbox
 from agent0.registry import Registry, declared_in
-from agent0.verification.panel import UNDONE, VerificationContext
+from agent0.verification.panel import VerificationContext
 
 PANEL = "panel"
 NO_CONTEXT = VerificationContext()

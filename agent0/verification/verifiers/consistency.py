@@ -4,10 +4,11 @@ section 3.1)."""
 from collections.abc import Sequence
 
 from agent0.events.values import Task
+from agent0.grading.math.undone import UNDONE
 from agent0.grading.normal_form import normal_form
 from agent0.ports.sandbox import Sandbox
 from agent0.rollout.confidence.signals import agreement
-from agent0.verification.panel import UNDONE, VerificationContext, is_unevaluated
+from agent0.verification.panel import VerificationContext, is_unevaluated
 from agent0.verification.verifiers import Verdict, verifier
 
 

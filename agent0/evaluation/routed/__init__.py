@@ -1,1 +1,0 @@
-"""A checkpoint evaluated through a strategy."""
