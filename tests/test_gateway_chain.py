@@ -211,7 +211,7 @@ async def test_an_exact_request_is_paid_for_once(log: Log, cache: AnswerCache) -
     assert (miss.cache, miss.cost) == ("miss", COST)
     assert (hit.cache, hit.cost, hit.saved, hit.task, hit.attempt) == ("hit", 0, COST, "t2", "a2")
     assert await spent(log) == COST
-    assert [(row["answers"], row["hits"], row["saved"]) for row in cache.models()] == [(1, 1, COST)]
+    assert [(row.answers, row.hits, row.saved) for row in cache.models()] == [(1, 1, COST)]
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_answers_grow_old_and_the_least_used_go_first(tmp_path: Path) -> None:
     assert [bool(cache.get("v", "m", one, 5)) for one in asked[:4]] == [True, False, True, True]
     assert not cache.get("v", "m", asked[3], 4 + day + 1)
     cache.put("v", "m", asked[4], Generation("new"), 1, 10 * day)
-    assert [row["answers"] for row in cache.models()] == [1]
+    assert [row.answers for row in cache.models()] == [1]
     assert cache.clear() == 1 and cache.models() == []
     cache.close()
 

@@ -21,6 +21,7 @@ from agent0.infra.models.llama_server import LlamaServer
 from agent0.infra.models.transformers import BASE
 from agent0.infra.weights.gguf import check_config, split_name, tokens, write_adapter, write_base
 from agent0.infra.weights.merge import check_fit, merged, read_lora, save_merged
+from agent0.infra.weights.model_config import ModelConfig
 from agent0.infra.weights.safetensors_io import Weights, digest, write
 from tests.adapters import adapter, tensors
 from tests.engine.models import llama, qwen2, read_qwen2
@@ -245,9 +246,9 @@ CONFIGURATION = json.loads((BASE / "config.json").read_text())
     ],
 )
 def test_a_base_that_llama_cpp_computes_otherwise_is_refused(change: dict[str, Any], words: str) -> None:
-    check_config(CONFIGURATION)
+    check_config(ModelConfig.model_validate(CONFIGURATION))
     with pytest.raises(OperationError, match=f"{words}.*--format merged"):
-        check_config({**CONFIGURATION, **change})
+        check_config(ModelConfig.model_validate({**CONFIGURATION, **change}))
 
 
 def test_tokens_keep_their_ids(random_base: Path) -> None:

@@ -59,7 +59,7 @@ async def test_where_a_verifier_waits_for_ever_is_read_from_another_process(
         await asyncio.wait([stuck])
         assert user_code.awaited() == ("", 0.0)
         user_code.write(tmp_path, *user_code.awaited())
-        assert waits(tmp_path) == "" and user_code.read(tmp_path) == {}
+        assert waits(tmp_path) == "" and user_code.read(tmp_path) is None
 
 
 def test_what_a_process_that_is_gone_stood_in_counts_only_where_it_ended_by_it(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_what_a_process_that_is_gone_stood_in_counts_only_where_it_ended_by_it(t
         os.utime(path, (0, 0))
         assert bool(user_code.read(tmp_path)) is ended
     path.write_text("half")
-    assert user_code.read(tmp_path) == {}
+    assert user_code.read(tmp_path) is None
     user_code.forget(tmp_path)
     assert not path.exists()
 

@@ -1,5 +1,7 @@
 """How a data folder fares, in one object: ``agent0 status`` prints it and the server sends it."""
 
+from dataclasses import asdict
+
 from agent0.assembly.log.carriers import carriers
 from agent0.assembly.log.integrity import topology
 from agent0.assembly.log.waits import waits
@@ -45,12 +47,13 @@ async def consumers(settings: Settings, log: Log) -> list[Row]:
     Raises:
         DependencyError: the log does not answer.
     """
-    return await standing(log.client, topology(settings), known_handlers().values())
+    rows = await standing(log.client, topology(settings), known_handlers().values())
+    return [asdict(row) for row in rows]
 
 
 async def streams(settings: Settings, log: Log) -> list[Row]:
     """How each stream of the log stands; errors as for ``consumers``."""
-    return await stream_rows(log.client, topology(settings))
+    return [asdict(row) for row in await stream_rows(log.client, topology(settings))]
 
 
 def _tables(settings: Settings) -> Row:

@@ -86,7 +86,7 @@ class RunConsumer:
             self.arrived.append(message)
         self._wake.set()
 
-    def _note(self, status: dict[str, Any]) -> None:
+    def _note(self, status: dict[str, str]) -> None:
         """An expired request is asked again; another end of one is a refusal."""
         if status.get("Status") == "408":
             left = int(status.get("Nats-Pending-Messages", self.requested))

@@ -35,6 +35,7 @@ from agent0.infra.bus.run_views import Views
 from agent0.infra.log.connection import Link, die, reconnecting
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.folding import Evolve
+from agent0.infra.log.nats_server import ConnectOptions
 from agent0.infra.log.set_aside import advice, visible_body
 from agent0.infra.log.state_snapshots import Snapshots
 from agent0.infra.log.streams import ADVISORIES, EVENTS, GIVEN_UP, Topology, check, check_durables
@@ -61,7 +62,7 @@ class Bus:
         self,
         log: Log,
         handlers: Iterable[Reaction],
-        ports: Mapping[str, Any],
+        ports: Mapping[str, object],
         evolve: Evolve,
         settings: Settings,
         code_rev: str = "",
@@ -351,7 +352,7 @@ async def _whole(message: NatsBatchMessage) -> NatsBatchMessage:
     return message
 
 
-def _security(options: Mapping[str, Any]) -> NatsSecurity:
+def _security(options: ConnectOptions) -> NatsSecurity:
     tls = options.get("tls")
     if "user_credentials" in options:
         return NatsCredentials(options["user_credentials"], ssl_context=tls)

@@ -20,7 +20,7 @@ SUSPECT = 3
 class Reaction(Reactor, Protocol):
     """A handler as the bus calls it: cause, run state and ports in, effects out."""
 
-    def __call__(self, cause: Recorded, run: Any, ports: Mapping[str, Any]) -> Awaitable[list[Event]]:
+    def __call__(self, cause: Recorded, run: Any, ports: Mapping[str, object]) -> Awaitable[list[Event]]:
         """React to ``cause``, given the state of its run right after it; effects in order."""
         ...
 

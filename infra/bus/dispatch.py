@@ -42,7 +42,7 @@ class Reactions:
         log: Log,
         views: Views,
         committer: Committer,
-        ports: Mapping[str, Any],
+        ports: Mapping[str, object],
         settings: Settings,
         code_rev: str,
         clock: Callable[[], datetime],

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TypedDict
 
 from agent0.registry import LOADED, standing_in
 
@@ -55,9 +55,16 @@ def write(home: Path, location: str, seconds: float, *, ended: bool = False) -> 
         path.write_text(json.dumps({"place": location, "seconds": seconds, "ended": ended}))
 
 
-def read(home: Path) -> dict[str, Any]:
-    """Where a process of this data folder stands, or stood when it ended: ``place``, ``seconds``, ``ended``; empty
-    where none does."""
+class CodePosition(TypedDict):
+    """Where in a user's file a process stands, or stood when it ``ended``, and for how many seconds."""
+
+    place: str
+    seconds: float
+    ended: bool
+
+
+def read(home: Path) -> CodePosition | None:
+    """Where a process of this data folder stands, or stood when it ended; None where none does."""
     for path in sorted((home / FOLDER).glob(f"*{ENDING}")):
         with suppress(OSError, ValueError, TypeError, KeyError):
             record = json.loads(path.read_text())
@@ -67,7 +74,7 @@ def read(home: Path) -> dict[str, Any]:
                     "seconds": float(record["seconds"]),
                     "ended": bool(record["ended"]),
                 }
-    return {}
+    return None
 
 
 def forget(home: Path) -> None:
@@ -77,8 +84,8 @@ def forget(home: Path) -> None:
             path.unlink()
 
 
-def text(record: dict[str, Any]) -> str:
-    """What ``read`` gave, in words; empty where it gave nothing, or a process that has ended."""
+def text(record: CodePosition | None) -> str:
+    """``record`` in words; empty where there is none, or its process has ended."""
     return f"{record['place']}, {record['seconds']:.0f} s" if record and not record["ended"] else ""
 
 

@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent0.errors import DependencyError
 from agent0.infra.storage.files import file_digest
+
+if TYPE_CHECKING:
+    from agent0.infra.embeddings.vector_index import VectorIndex
 
 KEPT = 4
 """Archives whose vectors are kept; one more takes the place of what was not asked longest."""
@@ -33,7 +36,7 @@ class EmbeddingEncoder:
             from transformers.utils import logging
         except ImportError as error:
             raise DependencyError("The embedding model", f"{error}.", FIX) from error
-        self._kept: dict[str, Any] = {}
+        self._kept: dict[str, VectorIndex] = {}
         logging.disable_progress_bar()
         faiss.omp_set_num_threads(1)
         self._model = SentenceTransformer(str(path), device="cpu", local_files_only=True, trust_remote_code=False)

@@ -6,7 +6,7 @@ import json
 import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from agent0.errors import OperationError
 from agent0.events.base import sha256
@@ -24,10 +24,24 @@ OTHER_BASE = "Name the model that it was trained on."
 """What to do about an adapter of other weights."""
 MEDIA = "application/x-tar"
 LARGEST = 1 << 31
-SETTINGS = ("r", "lora_alpha", "lora_dropout", "target_modules", "bias", "use_rslora")
+Setting = Literal["r", "lora_alpha", "lora_dropout", "target_modules", "bias", "use_rslora"]
+SETTINGS: tuple[Setting, ...] = get_args(Setting)
 LORA, FULL = "LORA", "FULL"
 """peft's name of a kind of adapter, and ours of one that peft does not know."""
-WHOLE: dict[str, Any] = {"r": 0}
+
+
+class LoraSettings(TypedDict, total=False):
+    """peft's settings of an adapter, as many of them as its file has."""
+
+    r: int
+    lora_alpha: float
+    lora_dropout: float
+    target_modules: list[str]
+    bias: str
+    use_rslora: bool
+
+
+WHOLE: LoraSettings = {"r": 0}
 """The settings of a full adapter: no pairs, but the weights themselves."""
 
 
@@ -36,7 +50,7 @@ class Adapter:
     """Weights, the settings that shape them, and who made them. LoRA's are named as peft does; a full adapter's are the
     values that replace the base's, float32, by the base's own names."""
 
-    settings: dict[str, Any]
+    settings: LoraSettings
     weights: "dict[str, torch.Tensor]"
     metadata: dict[str, str]
 
@@ -52,7 +66,7 @@ class Adapter:
         return LoraConfig(task_type="CAUSAL_LM", **self.settings)
 
 
-def lora_settings(rank: int, alpha: int) -> dict[str, Any]:
+def lora_settings(rank: int, alpha: int) -> LoraSettings:
     """LoRA on every linear layer but the head."""
     return {
         "r": rank,
@@ -144,11 +158,14 @@ def _entries(data: bytes) -> dict[str, bytes]:
     return members
 
 
-def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(config: Mapping[str, Any]) -> LoraSettings:
     kind = config.get("peft_type")
     if kind not in (LORA, FULL):
         raise ValueError(f"peft_type is {kind!r}, not {LORA} or {FULL}")
-    settings = {key: config[key] for key in SETTINGS if key in config}
+    settings: LoraSettings = {}
+    for key in SETTINGS:
+        if key in config:
+            settings[key] = config[key]
     if (settings == WHOLE) != (kind == FULL):
         raise ValueError(f"r is {settings.get('r')!r} and peft_type {kind}")
     return settings

@@ -23,7 +23,7 @@ class Chat:
     """A chat template, with ``arguments`` of its own, as token pieces around contents; Jinja runs once per sequence of
     roles, not per sample."""
 
-    def __init__(self, tokenizer: Any, arguments: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, tokenizer: Any, arguments: Mapping[str, object] | None = None) -> None:
         if not getattr(tokenizer, "chat_template", None):
             raise OperationError("This model has no chat template.", "Turns cannot be told apart without one.")
         self._tokenizer, self._arguments = tokenizer, dict(arguments or {})
@@ -139,8 +139,8 @@ class Chat:
         gaps = self._form.gaps(self._render, roles, specs, opened)
         return tuple((tuple(self._ids(self._trusted, gap.text)), gap) for gap in gaps)
 
-    def _render(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], opened: bool) -> str:
-        options: dict[str, Any] = self._arguments | {"tokenize": False, "add_generation_prompt": opened}
+    def _render(self, messages: Sequence[Message], tools: Sequence[Mapping[str, object]], opened: bool) -> str:
+        options = self._arguments | {"tokenize": False, "add_generation_prompt": opened}
         return str(self._tokenizer.apply_chat_template(list(messages), tools=list(tools) or None, **options))
 
     @staticmethod
@@ -157,7 +157,7 @@ def tokenizer_of(path: str) -> Any:
     return library.PreTrainedTokenizerFast.from_pretrained(path, trust_remote_code=False, local_files_only=True)
 
 
-def chat_of(folder: Path, arguments: Mapping[str, Any] | None = None) -> Chat:
+def chat_of(folder: Path, arguments: Mapping[str, object] | None = None) -> Chat:
     """Load the chat template and tokenizer of a folder that may hold no weights; ``arguments`` are the template's.
 
     Raises:

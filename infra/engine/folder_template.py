@@ -46,7 +46,7 @@ def renderer(template: str, specials: Mapping[str, str]) -> Render:
     except TemplateError as error:
         raise OperationError("The chat template cannot be read.", f"{error}"[:200], FIX) from error
 
-    def render(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], opened: bool) -> str:
+    def render(messages: Sequence[Message], tools: Sequence[Mapping[str, object]], opened: bool) -> str:
         values = {"messages": list(messages), "tools": list(tools) or None, "documents": None}
         return compiled.render(**values, add_generation_prompt=opened, **specials)
 

@@ -2,7 +2,6 @@
 random stream, so what a request gets does not depend on its neighbours (up to rounding of their shared matrices).
 Small models are computed as functions, all others through transformers."""
 
-import os
 import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -46,11 +45,15 @@ def load(path: str, device: str, quantization: str, precision: str = "auto") -> 
     library.utils.logging.set_verbosity_error()
     library.utils.logging.disable_progress_bar()
     dtype: Any = PRECISIONS[trained_precision(device, precision)]
-    options: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
     try:
         tokenizer = tokenizer_of(path)
         model = library.AutoModelForCausalLM.from_pretrained(
-            path, use_safetensors=True, dtype=dtype, **options, **_quantized(device, quantization, dtype)
+            path,
+            use_safetensors=True,
+            dtype=dtype,
+            trust_remote_code=False,
+            local_files_only=True,
+            **_quantized(device, quantization, dtype),
         )
     except (OSError, ValueError, KeyError, ImportError, SafetensorError) as error:
         raise DependencyError(
@@ -70,7 +73,7 @@ def _keep_differentiable(model: Any) -> None:
             module.support_avx512bf16_for_cpu = False
 
 
-def _quantized(device: str, quantization: str, dtype: Any) -> dict[str, Any]:
+def _quantized(device: str, quantization: str, dtype: Any) -> dict[str, object]:
     if not quantization:
         return {}
     if quantization != "4bit":
@@ -94,7 +97,7 @@ class Engine:
         quantization: str = "",
         precision: str = "auto",
         through: bool = False,
-        template: Mapping[str, Any] | None = None,
+        template: Mapping[str, object] | None = None,
     ) -> None:
         """``through``: through transformers even where the model is small enough to be computed as a function;
         ``template``: arguments of its chat template."""
@@ -106,10 +109,6 @@ class Engine:
         self._adapters: OrderedDict[str, bool] = OrderedDict()  # name -> whether peft holds it
         self._shape = None if through else shape_of(self._model)
         self._weights: dict[str, Weights | None] = {}
-
-    def ready(self) -> dict[str, Any]:
-        """Process id and parameters: answers once the model is loaded."""
-        return {"pid": os.getpid(), "parameters": sum(p.numel() for p in self._model.parameters())}
 
     def has_adapter(self, name: str) -> bool:
         """Whether adapter ``name`` is loaded."""

@@ -4,13 +4,13 @@ import json
 import math
 import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from agent0.errors import ConfigError
 from agent0.infra.engine.adapter import lora_settings
+from agent0.infra.weights.model_config import ModelConfig, ModelKind
 
 LARGEST = 1 << 27
 """Parameters of the largest model that is computed as a function: a copy of the weights is held for every adapter."""
@@ -74,24 +74,22 @@ class MemoryNeed:
 
 def shape_of(folder: Path) -> Shape:
     """From config.json and the headers of the safetensors files; no weight is read."""
-    config = json.loads((folder / "config.json").read_bytes())
+    config = ModelConfig.of_folder(folder)
     sizes = {name: shape for file in sorted(folder.glob("*.safetensors")) for name, shape in _header(file)}
     linear = {name: shape for name, shape in sizes.items() if _adapted.search(name)}
-    heads = int(config["num_attention_heads"])
-    width = int(config.get("head_dim") or config["hidden_size"] // heads)
     weights = sum(map(math.prod, sizes.values()))
     return Shape(
         weights=weights,
         linear=sum(map(math.prod, linear.values())),
         ways=sum(map(sum, linear.values())),
-        layers=int(config["num_hidden_layers"]),
-        hidden=int(config["hidden_size"]),
-        intermediate=int(config["intermediate_size"]),
-        cached=int(config.get("num_key_value_heads") or heads) * width,
-        vocabulary=int(config["vocab_size"]),
-        plain=config.get("architectures") == ["Qwen2ForCausalLM"] and weights <= LARGEST,
+        layers=config.num_hidden_layers,
+        hidden=config.hidden_size,
+        intermediate=config.intermediate_size,
+        cached=config.groups * config.head_width,
+        vocabulary=config.vocab_size,
+        plain=config.architectures == ["Qwen2ForCausalLM"] and weights <= LARGEST,
         packable=is_plain(config),
-        context=int(config.get("max_position_embeddings") or 0),
+        context=config.max_position_embeddings or 0,
     )
 
 
@@ -218,11 +216,11 @@ def packed(folder: Path, device: str, quantization: str, precision: str) -> bool
     Raises:
         ConfigError: ``int8`` is asked for where it cannot be had.
     """
-    config = json.loads((folder / "config.json").read_bytes())
+    config = ModelKind.of_folder(folder)
     if not is_plain(config) and precision != "int8":
         return False
     if precision == "int8" and not (device == "cpu" and not quantization and is_plain(config)):
-        why = f"{config.get('architectures')} on {device}: that is for Qwen2 and Llama models on a CPU."
+        why = f"{config.architectures} on {device}: that is for Qwen2 and Llama models on a CPU."
         raise ConfigError("The model is not computed in int8.", why, "Leave run.student.precision at auto.")
     return is_packed(shape_of(folder), device, bool(quantization), precision)
 
@@ -234,17 +232,16 @@ def is_packed(shape: Shape, device: str, quantized: bool, precision: str) -> boo
     return can and (precision == "int8" or shape.weights > LARGEST)
 
 
-def is_plain(config: Mapping[str, Any]) -> bool:
+def is_plain(config: ModelKind) -> bool:
     """Whether ``config`` of a model names blocks of attention with turned positions and of gated products, norms before
     each, and nothing beside."""
-    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
     return (
-        config.get("architectures") in [[kind] for kind in PLAIN]
-        and config.get("hidden_act", "silu") == "silu"
-        and rope.get("rope_type", rope.get("type", "default")) == "default"
-        and not config.get("use_sliding_window")
-        and not config.get("mlp_bias")
-        and "quantization_config" not in config
+        config.architectures in [[kind] for kind in PLAIN]
+        and config.hidden_act == "silu"
+        and config.rotation.kind == "default"
+        and not config.use_sliding_window
+        and not config.mlp_bias
+        and config.quantization_config is None
     )
 
 
@@ -266,7 +263,7 @@ def _header(file: Path) -> Iterator[tuple[str, tuple[int, ...]]]:
     """(name, shape) of every tensor in a safetensors file: eight bytes of length, then JSON."""
     with file.open("rb") as opened:
         (length,) = struct.unpack("<Q", opened.read(8))
-        header: dict[str, Any] = json.loads(opened.read(length))
+        header = json.loads(opened.read(length))
     for name, entry in header.items():
         if name != "__metadata__":
             yield name, tuple(entry["shape"])

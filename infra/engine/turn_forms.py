@@ -23,7 +23,7 @@ from agent0.infra.models.tool_text import messages as as_text
 from agent0.ports.models import ToolSpec
 
 Message = dict[str, str]
-Render = Callable[[Sequence[Message], Sequence[Mapping[str, Any]], bool], str]
+Render = Callable[[Sequence[Message], Sequence[Mapping[str, object]], bool], str]
 """From messages, tools (as JSON schemas) and whether the assistant's next turn is opened, to the template's text."""
 
 PAD = "\t"
@@ -138,7 +138,7 @@ def _call_writer(render: Render) -> Callable[[str], str] | None:
     return None if write(probe.removeprefix(f"{OPEN}\n").removesuffix(f"\n{CLOSE}")) == probe else write
 
 
-def described_tool(tool: ToolSpec) -> dict[str, Any]:
+def described_tool(tool: ToolSpec) -> dict[str, object]:
     """Describe ``tool`` as chat templates are given it."""
     function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
     return {"type": "function", "function": function}
@@ -153,7 +153,7 @@ def _folded(sent: Sequence[Message]) -> list[Message]:
 
 
 def rendered(
-    render: Render, sent: Sequence[Message], tools: Sequence[Mapping[str, Any]], opened: bool, roles: Sequence[str]
+    render: Render, sent: Sequence[Message], tools: Sequence[Mapping[str, object]], opened: bool, roles: Sequence[str]
 ) -> str:
     """The template's text of a conversation of ``roles``.
 

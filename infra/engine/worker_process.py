@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -36,7 +36,7 @@ class Worker:
     def __init__(
         self,
         target: str,
-        options: dict[str, Any],
+        options: Mapping[str, object],
         *,
         threads: int = 1,
         hear: Callable[[Any], None] = lambda _: None,
@@ -183,7 +183,7 @@ def serve(connection: Connection) -> None:
             return
 
 
-def _built(target: str, options: dict[str, Any]) -> Any:
+def _built(target: str, options: Mapping[str, object]) -> Any:
     """The object. Nobody looks for garbage meanwhile, nor afterwards among what was imported: it stays, and looking it
     through is a fifth of the start."""
     gc.disable()

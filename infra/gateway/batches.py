@@ -14,7 +14,7 @@ from typing import Any
 from agent0.errors import NotFoundError
 from agent0.events.base import Recorded, sha256
 from agent0.events.models import BatchEnded, BatchSubmitted, ModelCalled
-from agent0.infra.gateway.billed import FREE, Billed, Books, Remote, Try, answer_fields
+from agent0.infra.gateway.billed import FREE, Billed, Books, CallFields, Remote, Try, answer_fields
 from agent0.infra.gateway.cache import AnswerCache
 from agent0.infra.gateway.ledger import Reservation, accounts_of
 from agent0.infra.gateway.records import request_json
@@ -200,7 +200,7 @@ class Batches(Billed):
         self, event: BatchSubmitted, reservation: Reservation, request: GenerateRequest, came: Generation | Failure
     ) -> ModelCalled:
         """Keep an answer, and say what came of its request."""
-        fields: dict[str, Any] = {"batch": event.batch, "call": event.call}
+        fields: CallFields = {"batch": event.batch, "call": event.call}
         has_request = request is not PLACEHOLDER
         files = await asyncio.to_thread(self._keep, request, came if isinstance(came, Generation) else None)
         prompt, output = (files[0] if has_request else None), files[1]
@@ -210,13 +210,14 @@ class Batches(Billed):
         share = None if reservation.amount is None else -(-reservation.amount // event.requests)
         single = replace(reservation, amount=self.most(request, batch=True) if has_request else share)
         tokens, price, _, error = self._cost(request if has_request else None, single, came, batch=True)
-        fields |= {**answer_fields(came, self.remote), "tokens": tokens, "health": self._health(error)}
-        fields |= {"cost": None, "prices": ""} if price is None else {"cost": price.amount, "prices": price.table}
+        cost, table = (None, "") if price is None else (price.amount, price.table)
+        fields |= answer_fields(came, self.remote)
+        fields |= {"tokens": tokens, "health": self._health(error), "cost": cost, "prices": table, "error": error}
         if has_request:
             fields |= await self._pinned(request, came, error)
             moment, remote = self._books.clock().timestamp(), self.remote
-            self._cache.put(remote.owner, remote.model, request, came, fields["cost"], moment)
-        return self._note(request, Try(event.call), prompt, output, {**fields, "error": fields.get("error", error)})
+            self._cache.put(remote.owner, remote.model, request, came, cost, moment)
+        return self._note(request, Try(event.call), prompt, output, fields)
 
 
 def id_of(request: GenerateRequest) -> str:

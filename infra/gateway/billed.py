@@ -5,13 +5,13 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Literal, TypedDict
 
 from agent0.errors import AuthError, ConfigError, ModelChangedError, NotSentError, RefusedError, UsageError
 from agent0.events.base import Recorded
 from agent0.events.budgets import BudgetScope
 from agent0.events.models import Health, ModelCalled
-from agent0.events.values import Artifact, TokenCounts, Usage
+from agent0.events.values import Artifact, Capture, TokenCounts, Usage
 from agent0.infra.gateway.compression import AS_IT_WAS, Shortened
 from agent0.infra.gateway.ledger import Clock, Ledger, Reservation, Stamp, accounts_of
 from agent0.infra.gateway.pins import Pins
@@ -103,6 +103,29 @@ class Priced:
     cost: int | None
 
 
+class CallFields(TypedDict, total=False):
+    """What is noted on a call beside its request: see ``ModelCalled``."""
+
+    model: str
+    finish: str
+    usage: Usage
+    capture: Capture
+    quantization: str
+    fingerprint: str
+    host: str
+    tokens: TokenCounts | None
+    cost: int | None
+    prices: str
+    call: str
+    segment: int
+    former: str
+    cache: Literal["", "hit", "miss"]
+    saved: int
+    error: str
+    health: Health
+    batch: str
+
+
 class Billed:
     """The way to one model that costs money: each call of it is charged and noted."""
 
@@ -138,8 +161,8 @@ class Billed:
 
     async def note_hit(self, request: GenerateRequest, of: Try, kept: Priced) -> None:
         """Note an answer that came from the cache: it cost nothing, and saved what it had cost."""
-        noted = {**answer_fields(kept.answer, self.remote), "usage": Usage(), "tokens": TokenCounts()}
-        fields = {**noted, "cost": 0, "cache": "hit", "saved": kept.cost or 0}
+        fields = answer_fields(kept.answer, self.remote)
+        fields |= {"usage": Usage(), "tokens": TokenCounts(), "cost": 0, "cache": "hit", "saved": kept.cost or 0}
 
         async def stored(notes: Sequence[Recorded]) -> None:
             await self._books.log.append(notes, queued=True)
@@ -149,7 +172,7 @@ class Billed:
     async def _failed(self, request: GenerateRequest, of: Try, reservation: Reservation, error: BaseException) -> None:
         ledger, kind, free = self._books.ledger, type(error).__name__, isinstance(error, FREE)
         purpose = Purpose(self.remote.vendor, self.remote.model, reason=kind)
-        fields = {
+        fields: CallFields = {
             "cost": 0 if free else reservation.amount,
             "call": reservation.call,
             "error": kind,
@@ -165,13 +188,14 @@ class Billed:
         remote, ledger = self.remote, self._books.ledger
         tokens, price, purpose, error = self._cost(request, reservation, written)
         health = self._health(error, of.ended(None))
-        noted = {**answer_fields(written, remote), "tokens": tokens, "call": reservation.call, "health": health}
-        noted |= {"cost": None, "prices": ""} if price is None else {"cost": price.amount, "prices": price.table}
-        noted |= await self._pinned(request, written, error)
+        cost, table = (None, "") if price is None else (price.amount, price.table)
+        fields = answer_fields(written, remote)
+        fields |= {"tokens": tokens, "call": reservation.call, "health": health, "cost": cost, "prices": table}
+        fields |= await self._pinned(request, written, error)
         amount = (reservation.amount or 0) if price is None else price.amount
-        await self._write_later(request, of, partial(ledger.settle, reservation, amount, purpose), written, noted)
+        await self._write_later(request, of, partial(ledger.settle, reservation, amount, purpose), written, fields)
         await self._require(request)
-        return Priced(written, noted["cost"])
+        return Priced(written, cost)
 
     def _health(self, error: str, health: Health = "") -> Health:
         """``health``, or that the model miscounts: said once a process."""
@@ -201,7 +225,7 @@ class Billed:
         details = {"reason": "nobody knows the price"} if price is None else {"prices": price.table}
         return tokens, price, replace(purpose, **details), ""
 
-    async def _pinned(self, request: GenerateRequest, written: Generation, error: str) -> dict[str, Any]:
+    async def _pinned(self, request: GenerateRequest, written: Generation, error: str) -> CallFields:
         """Fields of the note on what was served; where that is refused, whoever asks next is told so."""
         if not request.group or not written.served.model:
             return {"error": error}
@@ -226,7 +250,7 @@ class Billed:
         return most_cost(prompt_bytes(request), request.sampling.max_tokens, rates.read, rates.written, rates.fee)
 
     async def _write_later(
-        self, request: GenerateRequest, of: Try, end: End, answer: Generation | None, fields: Mapping[str, Any]
+        self, request: GenerateRequest, of: Try, end: End, answer: Generation | None, fields: CallFields
     ) -> None:
         """Have ``end`` store the note on a call, once the prompt and answer that it names are on disk."""
         notes: list[Recorded] = []
@@ -245,10 +269,11 @@ class Billed:
         of: Try,
         prompt: Artifact | None,
         output: Artifact | None,
-        fields: Mapping[str, Any],
+        fields: CallFields,
     ) -> ModelCalled:
         remote = self.remote
-        event_fields = {"model": remote.model, "finish": "error", "usage": Usage(), "cache": of.cache, **fields}
+        event_fields: CallFields = {"model": remote.model, "finish": "error", "usage": Usage(), "cache": of.cache}
+        event_fields |= fields
         return ModelCalled(
             task=request.task or "-",
             attempt=request.attempt or "-",
@@ -277,7 +302,7 @@ class Billed:
         return request.group or self.remote.outside
 
 
-def answer_fields(written: Generation, remote: Remote) -> dict[str, Any]:
+def answer_fields(written: Generation, remote: Remote) -> CallFields:
     """Fields of the note on ``written`` that every answer has."""
     served = written.served
     return {

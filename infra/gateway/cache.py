@@ -8,7 +8,6 @@ import sqlite3
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from agent0.events.base import sha256
 from agent0.infra.gateway.records import answer_json, read_answer, request_json
@@ -28,6 +27,18 @@ class Cached:
 
     answer: Generation
     cost: int | None
+
+
+@dataclass(frozen=True)
+class CachedModel:
+    """What is kept of a model: answers, bytes, hits, and what they saved in nano-dollars."""
+
+    provider: str
+    model: str
+    answers: int
+    bytes: int
+    hits: int
+    saved: int
 
 
 class AnswerCache:
@@ -63,14 +74,13 @@ class AnswerCache:
             db.execute("DELETE FROM answers WHERE made < ?", (at - self._days * _DAY_S,))
             self._shrink(db)
 
-    def models(self) -> list[dict[str, Any]]:
-        """What is kept of each model: answers, bytes, hits, and what they saved in nano-dollars."""
-        names = ("provider", "model", "answers", "bytes", "hits", "saved")
+    def models(self) -> list[CachedModel]:
+        """What is kept of each model."""
         rows = self._opened().execute(
             "SELECT provider, model, count(*), sum(bytes), sum(hits), sum(hits * coalesce(cost, 0)) FROM answers "
             "GROUP BY provider, model ORDER BY provider, model"
         )
-        return [dict(zip(names, row, strict=True)) for row in rows]
+        return [CachedModel(*row) for row in rows]
 
     def clear(self) -> int:
         """Drop everything; how many answers that were."""

@@ -103,7 +103,7 @@ def _rates(provider: str, model: str, minute: datetime, batch: bool) -> TokenRat
     return TokenRates(_dearest(prices, _READ), _dearest(prices, _WRITTEN), priced.total_price * DOLLAR)
 
 
-def read_usage(provider: str, body: Mapping[str, Any], flavor: str) -> TokenCounts:
+def read_usage(provider: str, body: Mapping[str, object], flavor: str) -> TokenCounts:
     """The tokens of a call by kind, out of the vendor's own answer.
 
     Args:
@@ -200,7 +200,7 @@ def _nano_a_token(price: float | Decimal) -> Decimal:
     return Decimal(str(price)) * DOLLAR / _MILLION
 
 
-def _dearest(table: Mapping[str, Any], kinds: tuple[str, ...]) -> Decimal:
+def _dearest(table: Mapping[str, object], kinds: tuple[str, ...]) -> Decimal:
     """Nano-dollars of a token: the highest of the prices of ``kinds``, each with all its tiers."""
     prices = [table[kind] for kind in kinds if table.get(kind) is not None]
     flat = [tier for price in prices for tier in _tiers(price)]

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict
 from time import monotonic
-from typing import Any
 
 from agent0.events.values import Usage
 from agent0.ports.models import GenerateRequest, Generation, Served
@@ -18,7 +17,7 @@ TUPLES = ("token_ids", "logprobs", "prompt_ids", "ends", "margins")
 def request_json(request: GenerateRequest) -> str:
     """Everything of ``request`` that an answer depends on, its seed and adapter included, in one canonical form: not
     what it is for."""
-    fields: dict[str, Any] = {
+    fields = {
         "turns": [turn.model_dump(exclude_defaults=True, exclude={"thinking"}) for turn in request.turns],
         "tools": [asdict(tool) for tool in request.tools],
         "sampling": asdict(request.sampling),

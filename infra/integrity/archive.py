@@ -10,7 +10,7 @@ import tarfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import uuid4
 
 import zstandard
@@ -175,7 +175,7 @@ def _segment_name(first: int, last: int) -> str:
     return f"segments/{first:012}-{last:012}.jsonl.zst"
 
 
-def _digest(plain: Mapping[str, Any]) -> str:
+def _digest(plain: Mapping[str, object]) -> str:
     return sha256(json.dumps(plain, sort_keys=True, separators=(",", ":")))
 
 

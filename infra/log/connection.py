@@ -228,7 +228,7 @@ async def apart(asking: Coroutine[Any, Any, T]) -> T:
 
 
 def reconnecting(link: Link) -> dict[str, Any]:
-    """Keyword arguments of a client that never gives up."""
+    """Keyword arguments of a client that never gives up (half a second is no ``int``, which nats-py declares)."""
     return {
         "max_reconnect_attempts": -1,
         "reconnect_time_wait": 0.5,

@@ -21,7 +21,16 @@ from agent0.events.base import TOKEN, Recorded
 from agent0.infra.log.connection import ANSWER_S, Link, apart, connect
 from agent0.infra.log.decoder import Decoder
 from agent0.infra.log.nats_server import Role, Server
-from agent0.infra.log.publishing import NO_STREAM, AgainError, AppendQueue, DuplicateError, body_of, marks, stored_at
+from agent0.infra.log.publishing import (
+    NO_STREAM,
+    AgainError,
+    AppendQueue,
+    DuplicateError,
+    PublishAnswer,
+    ServerRefusal,
+    body_of,
+    marks,
+)
 from agent0.infra.log.reader import Query, Stored, pull
 from agent0.infra.log.set_aside import SUBJECT as ASIDES
 from agent0.infra.log.set_aside import Asides, decoded_body, read_asides, visible_body
@@ -183,10 +192,11 @@ class Log:
         if len(events) > 1:
             headers |= {"Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(len(events)), "Nats-Batch-Commit": "1"}
             headers.pop("Nats-Expected-Stream")
-        answer = json.loads(await self._link.request(last.subject, bodies[last.id], self._answer_s, headers))
-        if newest and answer.get("duplicate"):
+        answer = await self._link.request(last.subject, bodies[last.id], self._answer_s, headers)
+        published = PublishAnswer.model_validate_json(answer)
+        if newest and published.duplicate:
             raise DuplicateError
-        seq = stored_at(answer)
+        seq = published.stored_at()
         return {r.id: seq - len(events) + n for n, r in enumerate(events, 1)}
 
     async def _landed(self, events: Sequence[Recorded], floor: int) -> dict[str, int]:
@@ -321,18 +331,16 @@ class Log:
         except (Error, TimeoutError) as error:
             raise self._link.away("ask for the log's extent") from error
         if refusal := answer.get("error"):
-            raise self._refused(refusal)
+            raise self._refused(ServerRefusal.model_validate(refusal))
         state = answer["state"]
-        most = answer["config"].get("max_bytes", 0)
-        return LogInfo(state["first_seq"], state["last_seq"], state["bytes"], answer["created"], most, _lost(state))
+        first, last, most = state["first_seq"], state["last_seq"], answer["config"].get("max_bytes", 0)
+        lost = last - first + 1 - state["messages"] if last >= first else 0
+        return LogInfo(first, last, state["bytes"], answer["created"], most, lost)
 
-    def _refused(self, refusal: Mapping[str, Any]) -> LogError:
-        if refusal.get("err_code") != NO_STREAM:
-            return LogError(
-                "The log is refused.",
-                f"The server says: {refusal.get('description', refusal)}.",
-                "Run `agent0 doctor`.",
-            )
+    def _refused(self, refusal: ServerRefusal) -> LogError:
+        if refusal.err_code != NO_STREAM:
+            why = f"The server says: {refusal.description}."
+            return LogError("The log is refused.", why, "Run `agent0 doctor`.")
         begin = "" if self.server.folder is None else ", or start a run: agent0 run start"
         return NoLogError("There is no log yet.", fix=f"Run `agent0 log init`{begin}.")
 
@@ -349,11 +357,6 @@ class Log:
             async for chunk in chunks:
                 for stored in chunk:
                     yield stored
-
-
-def _lost(state: Mapping[str, Any]) -> int:
-    first, last, messages = state["first_seq"], state["last_seq"], state["messages"]
-    return int(last - first + 1 - messages) if last >= first else 0
 
 
 def _subjects(run: str, types: Iterable[str]) -> tuple[str, ...]:

@@ -14,11 +14,12 @@ import secrets
 import shutil
 import signal
 import socket
+import ssl
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Literal, Required, TypedDict
 
 import bcrypt
 from pydantic import SecretStr
@@ -87,6 +88,16 @@ class _ServerAddress:
     port: int
 
 
+class ConnectOptions(TypedDict, total=False):
+    """Keyword arguments of ``nats.connect``; ``servers`` is always there."""
+
+    servers: Required[str | list[str]]
+    user: str
+    password: str
+    user_credentials: str
+    tls: ssl.SSLContext
+
+
 class Server:
     """A server to connect to. ``stop`` gives it up; an embedded server ends with its last user."""
 
@@ -96,8 +107,8 @@ class Server:
         self._supervisor: asyncio.Task[None] | None = None
         self.name, self.url = "", nats.url
 
-    def options(self, role: Role) -> dict[str, Any]:
-        """Keyword arguments of ``nats.connect`` for ``role``.
+    def options(self, role: Role) -> ConnectOptions:
+        """How ``role`` connects.
 
         Raises:
             AuthError: the role's password file cannot be read.
@@ -122,15 +133,13 @@ class Server:
         ``server_proof``). Empty where it is, and for an external server, which proves itself by TLS."""
         return foreign_listener(self.folder, ours, theirs) if self.folder else ""
 
-    def _external_options(self) -> dict[str, Any]:
-        options: dict[str, Any] = {"servers": [url.strip() for url in self._nats.url.split(",")]}
+    def _external_options(self) -> ConnectOptions:
+        options: ConnectOptions = {"servers": [url.strip() for url in self._nats.url.split(",")]}
         if self._nats.user:
             options |= {"user": self._nats.user, "password": self._nats.password.get_secret_value()}
         if self._nats.credentials:
             options["user_credentials"] = str(self._nats.credentials)
         if self._nats.tls_ca:
-            import ssl
-
             options["tls"] = ssl.create_default_context(cafile=self._nats.tls_ca)
         return options
 

@@ -4,7 +4,8 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+
+from pydantic import BaseModel
 
 from agent0.errors import DependencyError, LogError
 from agent0.events.base import Recorded
@@ -63,23 +64,39 @@ def marks(recorded: Recorded, newest: Mapping[str, int] | None = None, among: st
     return {"Nats-Msg-Id": recorded.id, HEADER: parent, **expected}
 
 
-def stored_at(answer: dict[str, Any]) -> int:
-    """The sequence in a publish acknowledgement.
+class ServerRefusal(BaseModel):
+    """Why the server refused a request: its own code, the status that is nearest in HTTP, and in words."""
 
-    Raises:
-        DependencyError: no space. LogError: any other refusal.
-    """
-    if error := answer.get("error"):
-        code, description = error.get("err_code"), error.get("description", "")
+    err_code: int | None = None
+    code: int | None = None
+    description: str = ""
+
+
+class PublishAnswer(BaseModel):
+    """The server's answer to a publish: where the event is stored and whether it was before, or ``error``."""
+
+    seq: int = 0
+    duplicate: bool = False
+    error: ServerRefusal | None = None
+
+    def stored_at(self) -> int:
+        """The sequence of the event.
+
+        Raises:
+            DependencyError: no space. LogError: any other refusal.
+        """
+        if self.seq:
+            return self.seq
+        error = self.error or ServerRefusal(description="Its answer names no sequence")
+        code, description = error.err_code, error.description
         if code == _DUPLICATE or code in _NOT_NEWEST:
             raise DuplicateError
         if code in _AGAIN:
             raise AgainError(description)
-        if code in _FULL or error.get("code") == 503:
+        if code in _FULL or error.code == 503:
             fix = "Free disk space or raise nats.max_bytes, then run `agent0 log init`; nothing is lost."
             raise DependencyError("log", f"It refuses to store: {description}.", fix)
         raise LogError("The log refused an append.", f"{description} ({code}).", "Run `agent0 doctor`.")
-    return int(answer["seq"])
 
 
 RETRY_S = 1.0

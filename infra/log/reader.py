@@ -9,7 +9,6 @@ import secrets
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any
 
 from nats.aio.msg import Msg
 from nats.errors import Error
@@ -91,6 +90,15 @@ async def pull(link: Link, query: Query) -> AsyncGenerator[list[Stored], None]:
             await asyncio.sleep(0.2)
 
 
+@dataclass(frozen=True)
+class _CreatedConsumer:
+    """A consumer that the server made: the messages that wait for it, and whether the server is one of a cluster."""
+
+    name: str
+    pending: int
+    clustered: bool
+
+
 class _Consumer:
     """One ephemeral consumer: it lives until the end of the query or until it is lost."""
 
@@ -160,18 +168,18 @@ class _Consumer:
         if self._link.sent_only:
             config.deliver_subject, config.flow_control, config.idle_heartbeat = self._inbox, True, HEARTBEAT_S
         created = await self._create_named(config)
-        self._name = created["name"]
+        self._name = created.name
         self._next = f"$JS.API.CONSUMER.MSG.NEXT.{query.stream}.{self._name}"
-        self._quota = created["num_pending"]
-        if query.follow or "cluster" not in created:
+        self._quota = created.pending
+        if query.follow or not created.clustered:
             return bool(query.follow or self._quota)
         self._last = await self._newest()  # the consumer's server may be behind: only the leader knows where the end is
         return self._last > query.after
 
-    async def _create_named(self, config: ConsumerConfig) -> dict[str, Any]:
-        """The server's answer to a new consumer. Whoever may make one under any name may also change a handler's, so
+    async def _create_named(self, config: ConsumerConfig) -> _CreatedConsumer:
+        """A new consumer as the server made it. Whoever may make one under any name may also change a handler's, so
         readers have names of their own, and take one that is free."""
-        stream, answer = self._query.stream, dict[str, Any]()
+        stream = self._query.stream
         for name in _shuffled(READER_NAMES) if self._link.named else [""]:
             config.name = name or None
             body = {"stream_name": stream, "config": config.as_dict(), "action": "create"}
@@ -181,12 +189,12 @@ class _Consumer:
                 break
         if "error" in answer:
             raise _LostConsumerError(answer["error"].get("description", ""))
-        return answer
+        return _CreatedConsumer(answer["name"], answer["num_pending"], "cluster" in answer)
 
     async def _newest(self) -> int:
         """Sequence of the newest event that is asked for; 0 where there is none."""
         if not self._query.subjects:
-            return int((await self._extent())["state"]["last_seq"])
+            return (await self._extent())[0]
         return max([await self._newest_of(subject) for subject in self._query.subjects])
 
     async def _newest_of(self, subject: str) -> int:
@@ -198,21 +206,21 @@ class _Consumer:
             raise _LostConsumerError("the server is not ready")
         return int(answer["message"]["seq"])
 
-    async def _extent(self) -> dict[str, Any]:
-        info: dict[str, Any] = json.loads(await self._link.request(f"$JS.API.STREAM.INFO.{self._query.stream}"))
+    async def _extent(self) -> tuple[int, bool]:
+        """The stream's newest sequence, and whether the stream is replicated."""
+        info = json.loads(await self._link.request(f"$JS.API.STREAM.INFO.{self._query.stream}"))
         if "state" not in info:
             raise _LostConsumerError("the server is not ready")
-        return info
+        return int(info["state"]["last_seq"]), bool(info.get("cluster", {}).get("replicas"))
 
     async def _check_extent(self, position: int) -> None:
         """Raises LogError where there is less than was already read. A new leader of a replicated log gets time to take
         in what the old one had given out."""
         for _ in range(CATCH_UP_TRIES):
-            info = await self._extent()
-            last = info["state"]["last_seq"]
+            last, replicated = await self._extent()
             if last >= position:
                 return
-            if not info.get("cluster", {}).get("replicas"):
+            if not replicated:
                 break
             await asyncio.sleep(0.2)
         why = f"It ends at {last}, but {position} had been read: the store was truncated or replaced."
@@ -292,7 +300,7 @@ class _Consumer:
 
     def _status(self, message: Msg) -> None:
         """Heartbeats may ask for an answer; an expired request is asked again; everything else ends this consumer."""
-        headers: dict[str, Any] = message.headers or {}
+        headers: dict[str, str] = message.headers or {}
         match headers.get("Status", ""):
             case "100":
                 if reply := message.reply or headers.get("Nats-Consumer-Stalled", ""):

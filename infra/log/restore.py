@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 from uuid import uuid4
 
 from nats.errors import Error
@@ -18,6 +17,7 @@ from agent0.events.base import TOKEN
 from agent0.events.traces import HEADER, traceparent
 from agent0.infra.log.connection import ANSWER_S, Link, connect
 from agent0.infra.log.nats_server import Server
+from agent0.infra.log.publishing import PublishAnswer
 from agent0.infra.log.streams import EVENTS, Reactor, Topology, init
 
 EVENTS_AT_ONCE, BYTES_AT_ONCE = 1000, 8 << 20
@@ -92,8 +92,10 @@ async def _store(link: Link, part: Bodies) -> None:
             await link.client.publish(subject, body, headers=headers)
             continue
         commit = headers | {"Nats-Batch-Commit": "1"} if last > 1 else _marks(subject, id)
-        answer = json.loads(await link.request(subject, body, headers=commit, timeout_s=4 * ANSWER_S))
-    if answer.get("error", {}).get("err_code") == _DUPLICATE or answer.get("duplicate"):
+        answer = PublishAnswer.model_validate_json(
+            await link.request(subject, body, headers=commit, timeout_s=4 * ANSWER_S)
+        )
+    if answer.duplicate or (answer.error and answer.error.err_code == _DUPLICATE):
         await _store_one_by_one(link, part)
     else:
         _require(answer, part[-1][0])
@@ -108,18 +110,18 @@ async def _store_one_by_one(link: Link, part: Bodies) -> None:
     """An id that is in the log twice, as it was: the server refuses it in one batch, and within its window."""
     for seq, body in part:
         subject, id = place_of(seq, body)
-        answer = json.loads(await link.request(subject, body, headers=_marks(subject, id)))
-        if answer.get("duplicate"):
-            answer = json.loads(await link.request(subject, body))
+        answer = PublishAnswer.model_validate_json(await link.request(subject, body, headers=_marks(subject, id)))
+        if answer.duplicate:
+            answer = PublishAnswer.model_validate_json(await link.request(subject, body))
         _require(answer, seq)
 
 
-def _require(answer: dict[str, Any], seq: int) -> None:
-    if "error" in answer:
-        why = f"{answer['error'].get('description', answer['error'])}."
+def _require(answer: PublishAnswer, seq: int) -> None:
+    if answer.error:
+        why = f"{answer.error.description}."
         raise LogError(f"Event {seq} was refused by the server.", why, "Raise nats.max_bytes where it says so.")
-    if answer["seq"] != seq:
-        raise LogError(f"Event {seq} became {answer['seq']}.", "Something else writes to this log.", "Stop that first.")
+    if answer.seq != seq:
+        raise LogError(f"Event {seq} became {answer.seq}.", "Something else writes to this log.", "Stop that first.")
 
 
 async def renew(server: Server, topology: Topology, handlers: Iterable[Reactor]) -> None:

@@ -6,8 +6,8 @@ handler for it.
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from nats.aio.client import Client
 from nats.errors import Error
@@ -239,47 +239,65 @@ async def check_durables(client: Client, topology: Topology, handlers: Iterable[
             _require(f"consumer {durable.name}", await _durable_drift(client, on, durable))
 
 
-async def stream_rows(client: Client, topology: Topology) -> list[dict[str, Any]]:
-    """How each stream stands: its first and last message, how many it holds and in how many bytes; one that is missing
-    has None.
+@dataclass(frozen=True)
+class StreamStatus:
+    """A stream: its first and last message, how many it holds and in how many bytes; None where it is missing."""
+
+    stream: str | None
+    first: int | None = None
+    last: int | None = None
+    messages: int | None = None
+    bytes: int | None = None
+    consumers: int | None = None
+
+
+@dataclass(frozen=True)
+class ConsumerStatus:
+    """The consumers of a handler, its runs' together: events that ``wait``, that are ``in_hand`` and that came
+    ``again``; None where there is none."""
+
+    consumer: str | None
+    stream: str
+    wait: int | None = None
+    in_hand: int | None = None
+    again: int | None = None
+    acked: int | None = None
+
+
+async def stream_rows(client: Client, topology: Topology) -> list[StreamStatus]:
+    """How each stream stands.
 
     Raises:
         DependencyError: no answer.
     """
     rows = []
     for stream in topology.streams():
-        row: dict[str, Any] = dict.fromkeys(("first", "last", "messages", "bytes", "consumers"))
+        row = StreamStatus(stream.name)
         with _answered(), suppress(NotFoundError):
-            info = await apart(client.jsm().stream_info(stream.name or ""))
-            state = info.state
-            row = {"first": state.first_seq, "last": state.last_seq, "messages": state.messages, "bytes": state.bytes}
-            row["consumers"] = state.consumer_count
-        rows.append({"stream": stream.name, **row})
+            state = (await apart(client.jsm().stream_info(stream.name or ""))).state
+            extent = state.first_seq, state.last_seq, state.messages, state.bytes
+            row = StreamStatus(stream.name, *extent, state.consumer_count)
+        rows.append(row)
     return rows
 
 
-async def standing(client: Client, topology: Topology, handlers: Iterable[Reactor]) -> list[dict[str, Any]]:
-    """How the consumers of each handler stand, its runs' together: events that ``wait``, that are ``in_hand`` and that
-    came ``again``; None where there is none.
+async def standing(client: Client, topology: Topology, handlers: Iterable[Reactor]) -> list[ConsumerStatus]:
+    """How the consumers of each handler stand.
 
     Raises:
         DependencyError: no answer.
     """
     rows, consumers = [], {stream: await _consumers(client, stream) for stream in (EVENTS, ADVISORIES)}
     for on, durable in topology.durables(handlers):
-        row: dict[str, Any] = {
-            "consumer": durable.name,
-            "stream": on,
-            "wait": None,
-            "in_hand": None,
-            "again": None,
-            "acked": None,
-        }
+        row = ConsumerStatus(durable.name, on)
         if group := [consumer for consumer in consumers[on] if consumer.name.partition("-")[0] == durable.name]:
-            row["wait"] = sum(consumer.num_pending or 0 for consumer in group)
-            row["in_hand"] = sum(consumer.num_ack_pending or 0 for consumer in group)
-            row["again"] = sum(consumer.num_redelivered or 0 for consumer in group)
-            row["acked"] = max(consumer.ack_floor.stream_seq if consumer.ack_floor else 0 for consumer in group)
+            row = replace(
+                row,
+                wait=sum(consumer.num_pending or 0 for consumer in group),
+                in_hand=sum(consumer.num_ack_pending or 0 for consumer in group),
+                again=sum(consumer.num_redelivered or 0 for consumer in group),
+                acked=max(consumer.ack_floor.stream_seq if consumer.ack_floor else 0 for consumer in group),
+            )
         rows.append(row)
     return rows
 

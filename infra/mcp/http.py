@@ -2,7 +2,7 @@
 was trusted is compared with what is there now; answers and time are bounded."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -53,10 +53,9 @@ class _Counted(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-Told = tuple[Listing, Any]
-
-
-async def ask(url: str, timeout_s: float, tool: str = "", arguments: Any = None, trust: str = "") -> Told:
+async def ask(
+    url: str, timeout_s: float, tool: str = "", arguments: Mapping[str, object] | None = None, trust: str = ""
+) -> tuple[Listing, Any]:
     """(its tools now, the raw result of ``tool``). The tool is called only where the tools' digest is ``trust``; else,
     and without a tool, the result is None.
 
@@ -68,7 +67,7 @@ async def ask(url: str, timeout_s: float, tool: str = "", arguments: Any = None,
             listing = await _tools(client)
             if not tool or listing.digest != trust:
                 return listing, None
-            params = types.CallToolRequestParams(name=tool, arguments=arguments)
+            params = types.CallToolRequestParams(name=tool, arguments=dict(arguments or {}))
             # not client.call_tool: it would run the server's own output schema, regular expressions included
             return listing, await client.session.send_request(
                 types.CallToolRequest(params=params), types.CallToolResult

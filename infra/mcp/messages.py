@@ -27,7 +27,7 @@ class ListedTool:
 
     name: str
     description: str
-    schema: Mapping[str, Any]
+    schema: Mapping[str, object]
 
 
 @dataclass(frozen=True)

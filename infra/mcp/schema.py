@@ -25,7 +25,7 @@ class SchemaRefused(Exception):  # noqa: N818 - says what happened
     """Raised for a schema that must not be shown to a model."""
 
 
-def harmless(schema: Mapping[str, Any]) -> dict[str, Any]:
+def harmless(schema: Mapping[str, object]) -> dict[str, object]:
     """``schema`` as a tree of its own, for the model to read and for ``checker``.
 
     Raises:
@@ -47,11 +47,11 @@ def harmless(schema: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
-def checker(schema: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], list[str]]:
+def checker(schema: Mapping[str, object]) -> Callable[[Mapping[str, object]], list[str]]:
     """What of a call's arguments does not fit ``schema``, which is harmless."""
     validator = Draft202012Validator(schema)
 
-    def check(arguments: Mapping[str, Any]) -> list[str]:
+    def check(arguments: Mapping[str, object]) -> list[str]:
         errors = itertools.islice(validator.iter_errors(arguments), MOST_PROBLEMS)
         return [visible(_problem(error))[:LONGEST_WORDS] for error in errors]
 
@@ -69,10 +69,10 @@ def _writable(text: str) -> bool:
 class _Copier:
     """Copies with references put in place, until there are too many parts: behind them everything is allowed."""
 
-    def __init__(self, root: Mapping[str, Any]) -> None:
+    def __init__(self, root: Mapping[str, object]) -> None:
         self._root, self._left = root, MOST_PARTS
 
-    def copy(self, part: Any, depth: int) -> dict[str, Any]:
+    def copy(self, part: object, depth: int) -> dict[str, object]:
         if part is False:
             return {"not": {}}
         self._left -= 1
@@ -83,26 +83,26 @@ class _Copier:
             out[name] = value
         return out
 
-    def _kept(self, part: Mapping[str, Any], depth: int) -> Iterator[tuple[str, Any]]:
+    def _kept(self, part: Mapping[str, object], depth: int) -> Iterator[tuple[str, object]]:
         yield from self._values(part)
-        if isinstance(part.get("description"), str):
-            yield "description", visible(part["description"])[:LONGEST_WORDS]
-        if isinstance(part.get("properties"), Mapping):
-            yield "properties", self._properties(part["properties"], depth)
+        if isinstance(description := part.get("description"), str):
+            yield "description", visible(description)[:LONGEST_WORDS]
+        if isinstance(properties := part.get("properties"), Mapping):
+            yield "properties", self._properties(properties, depth)
         for name in _ONE:
             if name in part and not (name == "additionalProperties" and "patternProperties" in part):
                 yield name, self.copy(part[name], depth + 1)
         for name in _MANY:
-            if isinstance(part.get(name), list) and part[name]:
-                yield name, [self.copy(item, depth + 1) for item in part[name]]
+            if isinstance(items := part.get(name), list) and items:
+                yield name, [self.copy(item, depth + 1) for item in items]
 
-    def _values(self, part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    def _values(self, part: Mapping[str, object]) -> Iterator[tuple[str, object]]:
         for name in _VALUES:
             if name in part:
                 self._check(name, part[name], 0)
                 yield name, part[name]
 
-    def _check(self, name: str, value: Any, depth: int) -> None:
+    def _check(self, name: str, value: object, depth: int) -> None:
         """Every text of a value is one that a model can see as it is and write."""
         self._left -= isinstance(value, list | dict)
         if depth > DEEPEST or self._left < 0:
@@ -112,16 +112,16 @@ class _Copier:
         if isinstance(value, str) and not (_writable(value) and len(value) <= LONGEST_WORDS):
             raise SchemaRefused(f"{name} has a value that nobody could write")
 
-    def _properties(self, properties: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    def _properties(self, properties: Mapping[str, object], depth: int) -> dict[str, object]:
         for name in properties:
             if not (0 < len(name) <= LONGEST_NAME and _writable(name)):
                 raise SchemaRefused("an argument has a name that nobody could write")
         return {name: self.copy(part, depth + 1) for name, part in properties.items()}
 
-    def _resolved(self, reference: Any) -> Any:
+    def _resolved(self, reference: object) -> object:
         """What a reference inside the schema names; anything for all others."""
         segments = str(reference).split("/")
-        part: Any = self._root if segments[0] == "#" else None
+        part: object = self._root if segments[0] == "#" else None
         for segment in segments[1:]:
             part = part.get(segment.replace("~1", "/").replace("~0", "~")) if isinstance(part, Mapping) else None
         return part

@@ -48,7 +48,7 @@ class ToolServer(Protocol):
         """
         ...
 
-    async def call(self, work: Workspace, tool: str, arguments: Mapping[str, Any], trust: str) -> ToolResult:
+    async def call(self, work: Workspace, tool: str, arguments: Mapping[str, object], trust: str) -> ToolResult:
         """What ``tool`` says; ``trust`` is the digest of the list that it was taken from."""
         ...
 
@@ -68,9 +68,10 @@ class Stdio:
             await self._sandbox.call(SandboxCall("python", program, self._files, WALL_S, root=self._root))
         )
         messages.introduced(answer.get("initialize"))
-        return messages.listing(answer.get("pages") or [None])
+        pages = answer.get("pages")
+        return messages.listing(pages if pages and isinstance(pages, list) else [None])
 
-    async def call(self, work: Workspace, tool: str, arguments: Mapping[str, Any], trust: str) -> ToolResult:
+    async def call(self, work: Workspace, tool: str, arguments: Mapping[str, object], trust: str) -> ToolResult:
         """The student's work folder is neither seen nor changed."""
         result = await work.aside(self._program(tool, arguments), self._files, WALL_S)
         if result.state is not ToolState.OK:
@@ -82,12 +83,12 @@ class Stdio:
         shown = answer(result, marked(f"MCP server {self._name}", text))
         return shown.model_copy(update={"state": ToolState.ERROR if failed else shown.state})
 
-    def _program(self, tool: str, arguments: Mapping[str, Any]) -> str:
+    def _program(self, tool: str, arguments: Mapping[str, object]) -> str:
         request = json.dumps({"command": self._command, "tool": tool, "arguments": arguments})
         return f"{_INSIDE.read_text(encoding='utf-8')}\n\nmain({request!r})\n"
 
 
-def _driver_answer(result: SandboxResult) -> dict[str, Any]:
+def _driver_answer(result: SandboxResult) -> dict[str, object]:
     """What the driver printed."""
     try:
         answer = json.loads(result.stdout)
@@ -112,13 +113,13 @@ class Http:
         listing, _ = await http.ask(self._url, WALL_S)
         return listing
 
-    async def call(self, work: Workspace, tool: str, arguments: Mapping[str, Any], trust: str) -> ToolResult:
+    async def call(self, work: Workspace, tool: str, arguments: Mapping[str, object], trust: str) -> ToolResult:
         """Only where its list is still the trusted one."""
         if work.seconds <= 0:
             return refused(SPENT)
         start = time.monotonic()
         try:
-            listing, raw = await http.ask(self._url, min(WALL_S, work.seconds), tool, dict(arguments), trust)
+            listing, raw = await http.ask(self._url, min(WALL_S, work.seconds), tool, arguments, trust)
             if listing.digest != trust:
                 return refused(changed(self._name, trust, listing.digest))
             text, failed = messages.result_text(raw)

@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from typing import Any
+from collections.abc import Mapping
 
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """Of the protocol, the one offered first."""
@@ -24,7 +24,7 @@ class ServerProcess:
         self._child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - the purpose
         self._number = self._seen = 0
 
-    def begin(self) -> dict[str, Any]:
+    def begin(self) -> dict[str, object]:
         """Shake hands; what the server says of itself."""
         client = {"protocolVersion": VERSIONS[0], "capabilities": {}, "clientInfo": {"name": "agent0", "version": "1"}}
         answer = self.ask("initialize", client)
@@ -33,7 +33,7 @@ class ServerProcess:
         self._send({"method": "notifications/initialized"})
         return answer
 
-    def pages(self) -> list[dict[str, Any]]:
+    def pages(self) -> list[dict[str, object]]:
         """Every page of its tools."""
         pages = [self.ask("tools/list", {})]
         while (cursor := pages[-1].get("nextCursor")) is not None:
@@ -42,7 +42,7 @@ class ServerProcess:
             pages.append(self.ask("tools/list", {"cursor": cursor}))
         return pages
 
-    def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    def ask(self, method: str, params: Mapping[str, object]) -> dict[str, object]:
         """Send a request and return its result. Requests of the server meanwhile are refused, its notifications
         skipped."""
         self._number += 1
@@ -54,19 +54,19 @@ class ServerProcess:
                 if "method" in message and "id" in message:
                     self._reply(message)
 
-    def _result(self, method: str, message: dict[str, Any]) -> dict[str, Any]:
-        if not isinstance(message.get("result"), dict):
+    def _result(self, method: str, message: dict[str, object]) -> dict[str, object]:
+        result = message.get("result")
+        if not isinstance(result, dict):
             raise ServerError(f"{method}: {json.dumps(message.get('error'))[:500]}")
-        result: dict[str, Any] = message["result"]
         return result
 
-    def _reply(self, message: dict[str, Any]) -> None:
+    def _reply(self, message: dict[str, object]) -> None:
         if message["method"] == "ping":
             self._send({"id": message["id"], "result": {}})
         else:
             self._send({"id": message["id"], "error": {"code": -32601, "message": "not offered here"}})
 
-    def _messages(self) -> list[dict[str, Any]]:
+    def _messages(self) -> list[dict[str, object]]:
         """What its next line holds; text that is no message is passed over."""
         assert self._child.stdout  # noqa: S101 - a pipe
         line = self._child.stdout.readline(LONGEST_LINE)
@@ -81,7 +81,7 @@ class ServerProcess:
             return []
         return [message for message in (parsed if isinstance(parsed, list) else [parsed]) if isinstance(message, dict)]
 
-    def _send(self, message: dict[str, Any]) -> None:
+    def _send(self, message: dict[str, object]) -> None:
         assert self._child.stdin  # noqa: S101 - a pipe
         try:
             self._child.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
@@ -90,11 +90,11 @@ class ServerProcess:
             raise ServerError(f"it closed its input: {error}") from error
 
 
-def converse(command: list[str], tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def converse(command: list[str], tool: str, arguments: dict[str, object]) -> dict[str, object]:
     """One conversation: list the tools where ``tool`` is empty, else call it."""
     try:
         server = ServerProcess(command)
-        conversation: dict[str, Any] = {"initialize": server.begin()}
+        conversation: dict[str, object] = {"initialize": server.begin()}
         if tool:
             conversation["call"] = server.ask("tools/call", {"name": tool, "arguments": arguments})
         else:

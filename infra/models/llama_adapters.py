@@ -41,7 +41,7 @@ class LlamaAdapters:
         self._exported: dict[str, str] = {}
 
     @asynccontextmanager
-    async def using(self, adapter: Artifact | None) -> AsyncIterator[dict[str, Any]]:
+    async def using(self, adapter: Artifact | None) -> AsyncIterator[dict[str, object]]:
         """Yield what a request says for ``adapter`` alone to answer; errors as for ``scales``."""
         scales = await self.scales(adapter)
         yield {"lora": [{"id": key, "scale": scale} for key, scale in scales]} if scales else {}

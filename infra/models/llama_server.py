@@ -68,17 +68,17 @@ class LlamaServer:
         """Close the connections."""
         await self._client.aclose()
 
-    async def adapters(self) -> list[dict[str, Any]]:
-        """Its adapters: id, path and scale."""
-        listed: list[dict[str, Any]] = await self._request("GET", "/lora-adapters")
-        return listed
+    async def adapters(self) -> dict[int, Path]:
+        """The files of its adapters by their ids."""
+        listed = await self._request("GET", "/lora-adapters")
+        return {int(adapter["id"]): Path(adapter["path"]) for adapter in listed}
 
     async def digest(self) -> tuple[str, str]:
         """Of its one adapter's file, where that is on this machine."""
         adapters = await self.adapters()
         if len(adapters) != 1:
             return "", f"it has {len(adapters)} adapters loaded (a merged model has none)"
-        path = Path(adapters[0]["path"])
+        [path] = adapters.values()
         return (file_digest(path), str(path)) if path.is_file() else ("", f"{path} is not on this machine")
 
     async def rendered(self, turns: Sequence[Turn]) -> str | None:
@@ -93,7 +93,7 @@ class LlamaServer:
 
     async def write(self, prompt: Sequence[int], text: str, count: int, adapted: bool) -> Said | None:
         """Greedily after the token ids ``prompt``, with its adapters or without."""
-        scales = {int(adapter["id"]): float(adapted) for adapter in await self.adapters()}
+        scales = dict.fromkeys(await self.adapters(), float(adapted))
         return None if not adapted and not scales else await self.go_on(prompt, count, scales)
 
     async def go_on(

@@ -5,7 +5,6 @@ import asyncio
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from agent0.errors import ConfigError, DependencyError, OperationError
 from agent0.events.values import Artifact, Turn, Usage
@@ -45,12 +44,11 @@ class Transformers(Model):
         device: str = "cpu",
         quantization: str = "",
         precision: str = "auto",
-        template: Mapping[str, Any] | None = None,
+        template: Mapping[str, object] | None = None,
     ) -> None:
         check_folder(path)
         self.name, self._path, self._artifacts, self._device = name, path, artifacts, device
-        options: dict[str, Any] = {"path": str(path), "threads": threads, "precision": precision}
-        options["template"] = dict(template or {})
+        options = {"path": str(path), "threads": threads, "precision": precision, "template": dict(template or {})}
         target = PACKED
         if not packed(path, device, quantization, precision):
             target, options = ENGINE, options | {"device": device, "quantization": quantization}

@@ -17,6 +17,7 @@ from typing import Any
 from agent0.errors import DependencyError, OperationError, OtherServerError, TransientError
 from agent0.events.values import Artifact
 from agent0.infra.engine.adapter import CONFIG, WEIGHTS, check_base, files
+from agent0.infra.models.openai.dialects import ListedModel
 from agent0.infra.weights.merge import Lora, read_lora, write_trial
 from agent0.infra.weights.safetensors_io import digest
 from agent0.ports.storage import Artifacts
@@ -38,7 +39,7 @@ class VllmAdapters:
     def __init__(
         self,
         ask: Ask,
-        cards: Callable[[], Awaitable[Mapping[str, Any]]],
+        cards: Callable[[], Awaitable[Mapping[str, ListedModel]]],
         probe: Probe,
         artifacts: Artifacts,
         *,
@@ -52,7 +53,7 @@ class VllmAdapters:
         self._proven: dict[str, tuple[float, ...]] = {}
 
     @asynccontextmanager
-    async def using(self, adapter: Artifact | None) -> AsyncIterator[dict[str, Any]]:
+    async def using(self, adapter: Artifact | None) -> AsyncIterator[dict[str, object]]:
         """Hold ``adapter`` on the server; yields what a request says for it to answer.
 
         Raises:
@@ -119,7 +120,7 @@ class VllmAdapters:
     async def _loaded_path(self, name: str) -> str | None:
         """The folder that the server reads the adapter ``name`` from; None where it does not have it."""
         card = (await self._cards()).get(name)
-        return None if card is None else str(card.get("root") or "")
+        return None if card is None else card.root
 
     async def _make_room(self) -> None:
         """Unload what was used longest ago and is not in use; one that the server lost is no error."""

@@ -21,10 +21,13 @@ _ADVICE = ("Run '", "See '")
 """How engines end a complaint that said it all before."""
 
 
-def _named(root: Root) -> dict[str, Any]:
-    modules, preloaded = roots.importable(root), roots.preloaded(root).split(",")
-    named = {"executables": list(root.executables), "modules": modules, "preloaded": preloaded}
-    return {**named, "versions": roots.versions(root)}
+def _image_root(root: Root) -> asking.ImageRoot:
+    return {
+        "executables": list(root.executables),
+        "modules": roots.importable(root),
+        "preloaded": roots.preloaded(root).split(","),
+        "versions": roots.versions(root),
+    }
 
 
 class SandboxLink:
@@ -40,8 +43,8 @@ class SandboxLink:
         self._turn = asyncio.Lock()
         self._complaints = bytearray()
         self._tasks = [asyncio.create_task(self._listen(stdout)), asyncio.create_task(self._overhear(stderr))]
-        self._greeting: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self.greeting: dict[str, Any] = {}
+        self._greeting: asyncio.Future[dict[str, list[str]]] = asyncio.get_running_loop().create_future()
+        self.inventory: dict[str, list[str]] = {}
         self.dead = self._greeted = False
 
     @classmethod
@@ -60,7 +63,7 @@ class SandboxLink:
             raise
         try:
             async with asyncio.timeout(START_S):
-                link.greeting = await link._greeting
+                link.inventory = await link._greeting
         except TimeoutError:
             await link.close()
             raise SandboxProcessError(f"it did not greet within {START_S:.0f} s") from None
@@ -82,7 +85,7 @@ class SandboxLink:
             if self.dead:
                 raise SandboxProcessError(self._why("it is gone"))
             async with asyncio.timeout(request.wall_s + GRACE_S + SLACK_S + ANSWER_S):
-                await self._send(frames.pack(*asking.message_of(number, request, _named(root))))
+                await self._send(frames.pack(*asking.message_of(number, request, _image_root(root))))
                 return await answer
         except TimeoutError as error:
             raise SandboxProcessError("no answer came in time") from error
@@ -101,17 +104,12 @@ class SandboxLink:
     async def _listen(self, stdout: asyncio.StreamReader) -> None:
         try:
             hello, _ = await calling.receive(stdout)
-            self._greet(hello)
+            self._greeting.set_result(asking.inventory_in(hello))
+            self._greeted = True
             while True:
                 self._take(*await calling.receive(stdout))
         except (EOFError, ConnectionError, ValueError, KeyError, TypeError) as error:
             await self._fail("it ended" if isinstance(error, EOFError) else f"it said what makes no sense: {error!r}")
-
-    def _greet(self, hello: dict[str, Any]) -> None:
-        if not hello["ready"] or hello["version"] != asking.version():
-            raise ValueError("it is of another version: build the image again")
-        self._greeted = True
-        self._greeting.set_result(hello)
 
     def _take(self, header: dict[str, Any], blobs: list[bytes]) -> None:
         waiting = self._waiting.get(header["id"])

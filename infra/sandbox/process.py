@@ -7,7 +7,7 @@ import os
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import IO
 
 END_S = 10.0
 """How long one that is told so may take to end by itself, on a busy machine."""
@@ -37,8 +37,8 @@ class Process:
             pass_fds=pass_fds,
             start_new_session=True,
         )
-        opened = {"stdin": self._popen.stdin, "stdout": self._popen.stdout, "stderr": self._popen.stderr}
-        self._ends: dict[str, Any] = {name: pipe for name, pipe in opened.items() if pipe is not None}
+        pipes = {"stdin": self._popen.stdin, "stdout": self._popen.stdout, "stderr": self._popen.stderr}
+        self._ends: dict[str, IO[bytes] | asyncio.BaseTransport] = {name: pipe for name, pipe in pipes.items() if pipe}
         self._over = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._pidfd = os.pidfd_open(self.pid) if hasattr(os, "pidfd_open") else -1
@@ -87,7 +87,8 @@ class Process:
 
     def stderr_text(self) -> str:
         """What is there of its standard error, where that is no stream."""
-        pipe = self._ends["stderr"]
+        pipe = self._popen.stderr
+        assert pipe is not None  # noqa: S101 - always a pipe
         os.set_blocking(pipe.fileno(), False)
         return (pipe.read(1 << 16) or b"").decode(errors="replace").strip()
 

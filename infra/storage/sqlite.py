@@ -103,7 +103,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
         yield db
 
 
-def guarded_query(path: Path, sql: str, *, max_rows: int = 1000, timeout_s: float = 5.0) -> list[dict[str, Any]]:
+def guarded_query(path: Path, sql: str, *, max_rows: int = 1000, timeout_s: float = 5.0) -> list[dict[str, object]]:
     """Run one reading statement that a person or program typed, in a process of its own: one call of instr, replace or
     LIKE on long text can take hours, and nothing inside SQLite looks at a clock meanwhile.
 
@@ -135,7 +135,7 @@ def answer_query() -> None:
     path, sql, max_rows, timeout_s = json.load(sys.stdin)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, timeout_s + _SLACK_S)
-    answer: dict[str, Any]
+    answer: dict[str, object]
     try:
         answer = {"rows": [[*row.items()] for row in _query(Path(path), sql, max_rows, timeout_s)]}
     except Agent0Error as error:
@@ -157,7 +157,7 @@ def _slow(timeout_s: float) -> OperationError:
     return OperationError(f"The query took longer than {timeout_s:g} s.", fix="Narrow it down.")
 
 
-def _query(path: Path, sql: str, max_rows: int, timeout_s: float) -> list[dict[str, Any]]:
+def _query(path: Path, sql: str, max_rows: int, timeout_s: float) -> list[dict[str, object]]:
     with closing(connect(path, read_only=True)) as db:
         _guard(db, time.monotonic() + timeout_s)
         try:
@@ -221,7 +221,7 @@ def _authorize(action: int, first: str | None, second: str | None, _database: st
     return sqlite3.SQLITE_DENY
 
 
-def _limited(cursor: sqlite3.Cursor, max_rows: int) -> Iterator[dict[str, Any]]:
+def _limited(cursor: sqlite3.Cursor, max_rows: int) -> Iterator[dict[str, object]]:
     names, size = [column[0] for column in cursor.description], 0
     for number, values in enumerate(cursor):
         size += sum(len(value) for value in values if isinstance(value, str | bytes))

@@ -13,7 +13,6 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
 
 from agent0.events.base import TOKEN, sha256
 from agent0.infra.storage.files import read_regular, require_room
@@ -127,7 +126,7 @@ def _holds(path: Path, content: bytes) -> bool:
 
 def _read(rest: bytes, path: Path) -> Part:
     try:
-        raw: dict[str, Any] = json.loads(zlib.decompressobj().decompress(rest, LARGEST))
+        raw = json.loads(zlib.decompressobj().decompress(rest, LARGEST))
         notes = [(int(seq), str(body)) for seq, body in raw["notes"]]
         return Part(**{member.name: raw[member.name] for member in fields(Part)} | {"notes": notes})
     except (ValueError, KeyError, TypeError, zlib.error) as error:

@@ -56,7 +56,7 @@ def make_model(sizes: Mapping[str, float], vocabulary: int, stop: int, pad: int)
     """A Qwen2ForCausalLM of the shape ``sizes``, weights drawn from torch's present seed."""
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
-    shape: dict[str, Any] = {
+    shape: dict[str, object] = {
         **{name: value for name, value in sizes.items() if name != THETA},
         "max_position_embeddings": 2048,
         "tie_word_embeddings": True,
@@ -64,7 +64,7 @@ def make_model(sizes: Mapping[str, float], vocabulary: int, stop: int, pad: int)
     }
     if THETA in sizes:
         shape["rope_parameters"] = {"rope_type": "default", THETA: sizes[THETA]}
-    special: dict[str, Any] = {"eos_token_id": stop, "pad_token_id": pad, "bos_token_id": None}
+    special = {"eos_token_id": stop, "pad_token_id": pad, "bos_token_id": None}
     return Qwen2ForCausalLM(Qwen2Config(vocab_size=vocabulary, **shape, **special))
 
 
@@ -230,12 +230,12 @@ def _save(out: Path, model: Any, tokenizer: Any, seed: int, mix: Mix, loss: floa
     parameters = sum(p.numel() for p in model.parameters())
     steps = sum(phase.steps for phase in mix.phases)
     card = ModelCard(out, digest, parameters, steps, round(seconds, 1), round(loss, 4))
-    record: dict[str, Any] = {"seed": seed, "mix": mix.plain(), "torch": torch.__version__}
+    record: dict[str, object] = {"seed": seed, "mix": mix.plain(), "torch": torch.__version__}
     course = COURSES[mix.course]
     record |= {"stretch": course.stretch} if course.stretch > 1 else {}
     record |= {"start": course.start} if course.start else {}
     record |= {"kept": course_replay.write(out, _kept(mix, seed, course))} if course.kept else {}
-    provenance = {**asdict(card), "path": None, **record}
+    provenance = asdict(card) | record
     del provenance["path"]
     template = (Path(__file__).parent / f"{course.card or mix.course}_card.md").read_text(encoding="utf-8")
     (out / "README.md").write_text(template.format(**provenance, **_card_fields(mix)), encoding="utf-8")
@@ -243,7 +243,7 @@ def _save(out: Path, model: Any, tokenizer: Any, seed: int, mix: Mix, loss: floa
     return card
 
 
-def _card_fields(mix: Mix) -> dict[str, Any]:
+def _card_fields(mix: Mix) -> dict[str, object]:
     """What a card says beside its provenance."""
     shape, ladder = mix.shaped(), LADDERS.get(COURSES[mix.course].families[0], "")
     return {

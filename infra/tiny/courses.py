@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from agent0.infra.tiny.climb_examples import CLIMBED, climb_example, climb_teacher_example
 from agent0.infra.tiny.examples import TAUGHT, Make, Phase, tool_example, weights
@@ -78,10 +78,10 @@ class Mix:
         """The model's shape: numbers of Qwen2Config by name."""
         return {**COURSES[self.course].shape, **self.shape}
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """What ``provenance.json`` records of it, as JSON has it; the shape only where it is the mix's own."""
-        fields: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        return fields if self.shape else {name: value for name, value in fields.items() if name != "shape"}
+        fields = json.loads(json.dumps(asdict(self)))
+        return {name: value for name, value in fields.items() if self.shape or name != "shape"}
 
 
 DEFAULT_MIX = Mix(

@@ -94,9 +94,8 @@ def make_tokenizer(
     raw.train_from_iterator([*_corpus(seed, taught, levels), *texts], trainer)
     raw.add_tokens([AddedToken(text, special=True, normalized=False) for text in CONTROL])
     raw.add_tokens([AddedToken(text, special=False, normalized=False) for text in markup])
-    options: dict[str, Any] = {"eos_token": END, "pad_token": PAD, "chat_template": TEMPLATE}
     factory: Any = PreTrainedTokenizerFast
-    return factory(tokenizer_object=raw, **options)
+    return factory(tokenizer_object=raw, eos_token=END, pad_token=PAD, chat_template=TEMPLATE)
 
 
 def _corpus(seed: int, taught: Sequence[str], levels: int) -> list[str]:

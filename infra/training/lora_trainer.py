@@ -4,7 +4,6 @@ import asyncio
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from agent0.events.base import sha256
 from agent0.infra.engine.adapter import BASE, MEDIA, check_base
@@ -51,8 +50,9 @@ class LoraTrainer(Trainer):
         self._path = path
         self._artifacts, self._kept, self._every_s = artifacts, kept, every_s
         self._idle_s = idle_s if idle_s is not None else 0.0 if is_large(path, device) else IDLE_S
-        options: dict[str, Any] = {"path": str(path), "threads": threads, "device": device}
-        self._options = {**options, "quantization": quantization, "precision": precision}
+        self._threads, self._quantization = threads, quantization
+        self._options = {"path": str(path), "threads": threads, "device": device}
+        self._options |= {"quantization": quantization, "precision": precision}
         self._processes, self._worker = 1, self._open(1)
         self._progress_file: Path | None = None
         self._idle: asyncio.Task[None] | None = None
@@ -98,9 +98,9 @@ class LoraTrainer(Trainer):
         return result
 
     def _open(self, processes: int) -> Worker:
-        target, threads = "agent0.infra.training.loop:Training", int(self._options["threads"])
+        target, threads = "agent0.infra.training.loop:Training", self._threads
         if processes == 1:
-            without = unused(self._path, str(self._options["quantization"]))
+            without = unused(self._path, self._quantization)
             return Worker(target, self._options, threads=threads, hear=self._write_progress, without=without)
         return Crew(target, self._options, processes=processes, threads=threads, hear=self._write_progress)
 

@@ -8,13 +8,14 @@ import zlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import urljoin
 
 import httpx
 
 from agent0.infra.web import egress_rules as rules
 from agent0.infra.web.egress_rules import EgressRefusedError, Target
+from agent0.ports.web import WebRequest
 
 AGENT = "agent0"
 MOST_ADDRESSES = 4
@@ -32,18 +33,6 @@ class Limits:
     timeout_s: float
     max_bytes: int
     redirects: int
-
-
-@dataclass(frozen=True)
-class FetchRequest:
-    """An HTTP request that somebody asks for, and the hosts and methods allowed to them."""
-
-    url: str
-    method: str = "GET"
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes = b""
-    hosts: tuple[str, ...] = ()
-    methods: tuple[str, ...] = ("GET",)
 
 
 @dataclass(frozen=True)
@@ -104,7 +93,7 @@ class OutgoingRequest:
     body: bytes = b""
 
 
-async def fetch(request: FetchRequest, limits: Limits, guard: Guard) -> Answer:
+async def fetch(request: WebRequest, limits: Limits, guard: Guard) -> Answer:
     """Make an untrusted request within all rules. Never raises for what the requester or the server does."""
     return await answer_within(limits, lambda: _fetch(request, limits, guard))
 
@@ -132,7 +121,7 @@ def _reason(error: Exception) -> str:
     return f"the server did not answer as one should ({type(error).__name__})"
 
 
-async def _fetch(request: FetchRequest, limits: Limits, guard: Guard) -> Answer:
+async def _fetch(request: WebRequest, limits: Limits, guard: Guard) -> Answer:
     if len(request.body) > limits.max_bytes:
         raise EgressRefusedError(f"the body is longer than {limits.max_bytes} bytes")
     target = rules.target(request.url)
@@ -191,7 +180,7 @@ async def _send_to(address: str, call: OutgoingRequest, limits: Limits, guard: G
     url = httpx.URL(scheme=call.target.scheme, host=address, port=call.target.port, raw_path=call.target.path.encode())
     headers = {"user-agent": AGENT, "accept": "*/*", **call.headers}
     headers |= {"host": call.target.authority, "accept-encoding": "gzip, deflate", "connection": "close"}
-    extensions: dict[str, Any] = {"sni_hostname": call.target.host, "timeout": {"connect": CONNECT_S}}
+    extensions: dict[str, object] = {"sni_hostname": call.target.host, "timeout": {"connect": CONNECT_S}}
     content = call.body or None
     request = httpx.Request(call.method, url, headers=headers, content=content, extensions=extensions)
     async with httpx.AsyncHTTPTransport(verify=guard.tls, trust_env=False) as transport:

@@ -8,7 +8,8 @@ import json
 import struct
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,10 @@ LARGEST_HEADER = 16 << 20
 _lengths = struct.Struct("!IQ")
 
 Frame = tuple[dict[str, Any], bytes]
+ProxyAnswer = tuple[WebResponse, list[Hit]]
 
 
-def pack(header: dict[str, Any], body: bytes = b"") -> bytes:
+def pack(header: Mapping[str, object], body: bytes = b"") -> bytes:
     """Encode one frame as bytes: lengths, JSON header, body."""
     text = json.dumps(header).encode()
     return b"".join((_lengths.pack(len(text), len(body)), text, body))
@@ -82,21 +84,15 @@ class WebProxy:
         header = {"what": "fetch", "url": request.url, "method": request.method, "headers": dict(request.headers)}
         header |= {"hosts": list(request.hosts), "methods": list(request.methods)}
         start = time.monotonic()
-        answer, body = await self._ask(header, request.body, again=request.method.upper() in SAFE)
-        names = ("status", "headers", "reason", "url")
-        return WebResponse(
-            ToolState(answer["state"]),
-            body=body,
-            wall_s=time.monotonic() - start,
-            **{name: answer[name] for name in names if name in answer},
-        )
+        response, _ = await self._ask(header, request.body, again=request.method.upper() in SAFE)
+        return replace(response, wall_s=time.monotonic() - start)
 
     async def search(self, query: str, limit: int) -> tuple[ToolState, str, list[Hit]]:
         """Ask the configured provider."""
         if not self._settings.search:
             return ToolState.REFUSED, SEARCH_OFF, []
-        answer, _ = await self._ask({"what": "search", "query": query, "limit": limit}, b"", again=True)
-        return ToolState(answer["state"]), answer["reason"], [Hit(**hit) for hit in answer.get("hits", ())]
+        response, hits = await self._ask({"what": "search", "query": query, "limit": limit}, b"", again=True)
+        return response.state, response.reason, hits
 
     async def close(self) -> None:
         """End the process; requests in flight get an error."""
@@ -105,9 +101,10 @@ class WebProxy:
             if self._child:
                 await self._child.close()
 
-    async def _ask(self, header: dict[str, Any], body: bytes, *, again: bool) -> Frame:
+    async def _ask(self, header: Mapping[str, object], body: bytes, *, again: bool) -> ProxyAnswer:
         if len(str(header)) > LARGEST:
-            return {"state": "refused", "reason": f"the request is longer than {LARGEST} characters"}, b""
+            reason = f"the request is longer than {LARGEST} characters"
+            return WebResponse(ToolState.REFUSED, reason=reason), []
         async with self._room:
             for left in (1, 0) if again else (0,):
                 try:
@@ -116,11 +113,11 @@ class WebProxy:
                         return await child.ask(header, body)
                 except TimeoutError:
                     await child.close(0)
-                    return {"state": "timeout", "reason": "the proxy process did not answer and was ended"}, b""
+                    return WebResponse(ToolState.TIMEOUT, reason="the proxy process did not answer and was ended"), []
                 except EOFError:
                     if not left or self._closed:
                         break
-        return {"state": "error", "reason": "the proxy process ended in the middle of the request"}, b""
+        return WebResponse(ToolState.ERROR, reason="the proxy process ended in the middle of the request"), []
 
     async def _running(self) -> "_Child":
         """The process, a new one where there is none.
@@ -147,7 +144,7 @@ class _Child:
     def __init__(self, process: asyncio.subprocess.Process, largest: int) -> None:
         self.process = process
         self._numbers = itertools.count()
-        self._owed: dict[int, asyncio.Future[Frame | None]] = {}
+        self._owed: dict[int, asyncio.Future[ProxyAnswer | None]] = {}
         self._listening = asyncio.create_task(self._listen(largest))
 
     @classmethod
@@ -173,29 +170,29 @@ class _Child:
         """Whether it still answers."""
         return not self._listening.done()
 
-    async def ask(self, header: dict[str, Any], body: bytes) -> Frame:
+    async def ask(self, header: Mapping[str, object], body: bytes) -> ProxyAnswer:
         """Its answer.
 
         Raises:
             EOFError: it ended.
         """
         number = next(self._numbers)
-        owed: asyncio.Future[Frame | None] = asyncio.get_running_loop().create_future()
+        owed: asyncio.Future[ProxyAnswer | None] = asyncio.get_running_loop().create_future()
         self._owed[number] = owed
         try:
             if self.alive:
                 self._write({**header, "number": number}, body)
             else:
                 owed.set_result(None)
-            frame = await owed
+            answer = await owed
         except asyncio.CancelledError:
             self._write({"what": "cancel", "number": number}, b"")
             raise
         finally:
             del self._owed[number]
-        if frame is None:
+        if answer is None:
             raise EOFError("it ended")
-        return frame
+        return answer
 
     async def close(self, patience_s: float = STOP_S) -> None:
         """End it, and take what it leaves."""
@@ -210,7 +207,7 @@ class _Child:
             await self.process.wait()
         await asyncio.wait([self._listening])
 
-    def _write(self, header: dict[str, Any], body: bytes) -> None:
+    def _write(self, header: Mapping[str, object], body: bytes) -> None:
         """Into a buffer; how much can wait there is bounded by ``AT_ONCE``."""
         if self.process.stdin and not self.process.stdin.is_closing():
             self.process.stdin.write(pack(header, body))
@@ -222,7 +219,13 @@ class _Child:
                 header, body = await read(self.process.stdout, largest)
                 owed = self._owed.get(header["number"])
                 if owed and not owed.done():
-                    owed.set_result((header, body))
+                    owed.set_result(_answer(header, body))
         for owed in self._owed.values():
             if not owed.done():
                 owed.set_result(None)
+
+
+def _answer(header: dict[str, Any], body: bytes) -> ProxyAnswer:
+    names = ("status", "headers", "reason", "url")
+    response = WebResponse(ToolState(header["state"]), body=body, **{name: header[name] for name in names})
+    return response, [Hit(**hit) for hit in header["hits"]]

@@ -8,13 +8,13 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any, NoReturn
+from dataclasses import asdict
+from typing import NoReturn
 
 from agent0.infra.web import proxy as frames
-from agent0.infra.web.fetch import Answer, FetchRequest, Guard, Limits, fetch
+from agent0.infra.web.fetch import Answer, Guard, Limits, fetch
 from agent0.infra.web.search import MOST_HITS, Engine
+from agent0.ports.web import Hit, WebRequest
 
 _PDEATHSIG, _NO_NEW_PRIVS = 1, 38
 _MEMORY = 1 << 30
@@ -47,12 +47,13 @@ async def _serve(guard: Guard) -> None:
     reader, writer = await _pipes()
     with contextlib.suppress(EOFError):
         options, _ = await frames.read(reader, 0)
-        desk = _Desk(options, guard, writer)
-        most = _MEMORY + 8 * desk.limits.max_bytes
+        limits = Limits(options["timeout_s"], options["max_bytes"], options["redirects"])
+        engine = Engine(options["search"], options["search_url"], options["search_key"])
+        desk = _Desk(limits, engine, guard, writer)
+        most = _MEMORY + 8 * limits.max_bytes
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
         while True:
-            header, body = await frames.read(reader, desk.limits.max_bytes)
-            desk.take(header, body)
+            desk.take(await frames.read(reader, limits.max_bytes))
     os._exit(0)  # nobody is there for an answer; a thread may still wait for a name server
 
 
@@ -69,42 +70,39 @@ async def _pipes() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
 class _Desk:
     """What is asked and what is answered."""
 
-    def __init__(self, options: Mapping[str, Any], guard: Guard, writer: asyncio.StreamWriter) -> None:
-        self.limits = Limits(options["timeout_s"], options["max_bytes"], options["redirects"])
-        self._engine = Engine(options["search"], options["search_url"], options["search_key"])
-        self._guard, self._writer = guard, writer
+    def __init__(self, limits: Limits, engine: Engine, guard: Guard, writer: asyncio.StreamWriter) -> None:
+        self._limits, self._engine, self._guard, self._writer = limits, engine, guard, writer
         self._tasks: dict[int, asyncio.Task[None]] = {}
 
-    def take(self, header: Mapping[str, Any], body: bytes) -> None:
+    def take(self, frame: frames.Frame) -> None:
         """Begin what was asked, or give up what is no longer wanted."""
+        header, _ = frame
         number = int(header["number"])
         if header["what"] == "cancel":
             if task := self._tasks.get(number):
                 task.cancel()
             return
-        self._tasks[number] = asyncio.create_task(self._answer(number, header, body))
+        self._tasks[number] = asyncio.create_task(self._answer(number, frame))
         self._tasks[number].add_done_callback(lambda _: self._tasks.pop(number, None))
 
-    async def _answer(self, number: int, header: Mapping[str, Any], body: bytes) -> None:
+    async def _answer(self, number: int, frame: frames.Frame) -> None:
         try:
-            answer, hits = await self._perform(header, body)
+            answer, hits = await self._perform(frame)
         except Exception as error:  # one request must not end the others
             answer, hits = Answer("error", reason=f"the proxy could not make it ({type(error).__name__})"), []
-        fields = {name: value for name, value in _shallow(answer).items() if name != "body"}
-        self._writer.write(frames.pack({"number": number, "hits": hits, **fields}, answer.body))
+        header: dict[str, object] = {"number": number, "hits": [asdict(hit) for hit in hits], "state": answer.state}
+        header |= {"status": answer.status, "headers": answer.headers, "reason": answer.reason, "url": answer.url}
+        self._writer.write(frames.pack(header, answer.body))
         await self._writer.drain()
 
-    async def _perform(self, header: Mapping[str, Any], body: bytes) -> tuple[Answer, list[dict[str, str]]]:
+    async def _perform(self, frame: frames.Frame) -> tuple[Answer, list[Hit]]:
+        header, body = frame
         if header["what"] == "search":
             limit = min(max(int(header["limit"]), 1), MOST_HITS)
-            return await self._engine.search(header["query"], limit, self.limits, self._guard)
+            return await self._engine.search(header["query"], limit, self._limits, self._guard)
         call_fields = {name: header[name] for name in ("url", "method", "headers")}
-        request = FetchRequest(**call_fields, body=body, hosts=tuple(header["hosts"]), methods=tuple(header["methods"]))
-        return await fetch(request, self.limits, self._guard), []
-
-
-def _shallow(answer: Answer) -> dict[str, Any]:
-    return {member.name: getattr(answer, member.name) for member in fields(answer)}
+        request = WebRequest(**call_fields, body=body, hosts=tuple(header["hosts"]), methods=tuple(header["methods"]))
+        return await fetch(request, self._limits, self._guard), []
 
 
 if __name__ == "__main__":

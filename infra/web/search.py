@@ -9,11 +9,11 @@ from urllib.parse import urlencode
 
 from agent0.infra.web import egress_rules as rules
 from agent0.infra.web.fetch import Answer, Guard, Limits, OutgoingRequest, answer_within, send
+from agent0.ports.web import Hit
 
 LONGEST_QUERY, MOST_HITS = 400, 20
 LONGEST_TITLE, LONGEST_URL, LONGEST_TEXT = 200, 1000, 1000
 
-Hit = dict[str, str]
 Fields = tuple[str, str, str]
 
 
@@ -121,10 +121,10 @@ def _hits(provider: SearchProvider, content: Any, limit: int, key: str) -> list[
         content = content.get(name, {}) if isinstance(content, Mapping) else {}
     rows = [row for row in content if isinstance(row, Mapping)] if isinstance(content, list) else []
     hits = [_hit(row, provider.fields, key) for row in rows]
-    return [hit for hit in hits if hit["url"].startswith(("http://", "https://"))][:limit]
+    return [hit for hit in hits if hit.url.startswith(("http://", "https://"))][:limit]
 
 
-def _hit(row: Mapping[str, Any], fields: Fields, key: str) -> Hit:
+def _hit(row: Mapping[str, object], fields: Fields, key: str) -> Hit:
     texts = [text if isinstance(text := row.get(name), str) else "" for name in fields]
     title, url, text = (part.replace(key, "…") if key else part for part in texts)
-    return {"title": title[:LONGEST_TITLE], "url": url[:LONGEST_URL], "text": text[:LONGEST_TEXT]}
+    return Hit(title[:LONGEST_TITLE], url[:LONGEST_URL], text[:LONGEST_TEXT])

@@ -11,13 +11,14 @@ from contextlib import suppress
 from functools import lru_cache
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from agent0.errors import DependencyError, OperationError
 from agent0.infra.weights.gguf_header import DOWNLOAD, GgufHeader, GgufTensor, Value, read_header
 from agent0.infra.weights.gguf_text import tokenizer_files, unknown_tokenizer
+from agent0.infra.weights.model_config import ModelConfig
 from agent0.infra.weights.safetensors_io import Array, write
 
 if TYPE_CHECKING:
@@ -174,8 +175,8 @@ def _is_of(folder: Path, file: Path) -> bool:
 
 def _write_weights(file: Path, folder: Path) -> None:
     tensors, names = _header(file).tensors, _names(_header(file))
-    config = json.loads((folder / "config.json").read_bytes())
-    if HEAD in names and config["tie_word_embeddings"]:
+    config = ModelConfig.of_folder(folder)
+    if HEAD in names and config.tie_word_embeddings:
         coarser = min(HEAD, EMBEDDING, key=lambda name: _bytes(tensors[name]))
         del names[coarser]
         names[HEAD if coarser == EMBEDDING else EMBEDDING] = TOP[EMBEDDING]
@@ -225,7 +226,7 @@ def _names(header: GgufHeader) -> dict[str, str]:
     return names
 
 
-def configuration(file: Path) -> dict[str, Any]:
+def configuration(file: Path) -> dict[str, object]:
     """The config.json of the model in a GGUF ``file``.
 
     Raises:
@@ -277,7 +278,7 @@ def _require_plain(fields: Mapping[str, Value], family: str, head: int) -> None:
         raise OperationError(UNKNOWN, f"It has {', '.join(unsupported)}.")
 
 
-def _rope(file: Path, theta: float, head: int) -> dict[str, Any]:
+def _rope(file: Path, theta: float, head: int) -> dict[str, object]:
     """How the rotation of positions is scaled: by Llama 3's formula, of which a file holds what comes out.
 
     Raises:
@@ -334,11 +335,11 @@ def _kind(tensor: GgufTensor) -> "GGMLQuantizationType":
         raise OperationError(UNKNOWN, f"It has numbers of the kind {tensor.kind}, not known here.") from error
 
 
-def _placed(values: Array, name: str, config: Mapping[str, Any]) -> Array:
+def _placed(values: Array, name: str, config: ModelConfig) -> Array:
     """``values`` of the tensor ``name`` with rows as transformers has them: of Llama llama.cpp turns neighbours."""
-    heads = {"attn_q": "num_attention_heads", "attn_k": "num_key_value_heads"}
+    heads = {"attn_q": config.num_attention_heads, "attn_k": config.groups}
     layer = name.split(".")[-2]
-    if config["model_type"] != "llama" or layer not in heads:
+    if config.model_type != "llama" or layer not in heads:
         return values
-    neighbours = values.reshape(int(config[heads[layer]]), -1, 2, *values.shape[1:])
+    neighbours = values.reshape(heads[layer], -1, 2, *values.shape[1:])
     return neighbours.swapaxes(1, 2).reshape(values.shape)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.errors import DependencyError, OperationError
 from agent0.infra.weights.merge import Lora, MergedWeights, check_fit, not_separable
+from agent0.infra.weights.model_config import ModelConfig
 from agent0.infra.weights.safetensors_io import Array, Weights, names
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def write_base(folder: Path, out: Path, read: Callable[[str], Array] | None = No
     Raises:
         OperationError: it is of another family, or of a form that llama.cpp computes otherwise.
     """
-    config = _json(folder / "config.json")
+    config = _config(folder)
     weights = Weights.of_folder(folder)
     check_config(config)
     writer = _writer(out, config)
@@ -57,7 +58,7 @@ def write_base(folder: Path, out: Path, read: Callable[[str], Array] | None = No
             writer.add_uint32(f"{architecture(config)}.{key}", value)
     _add_tokenizer(writer, folder, config)
     named = _names(config)
-    names = {_gguf_name(named, n): n for n in weights if not (n == "lm_head.weight" and config["tie_word_embeddings"])}
+    names = {_gguf_name(named, n): n for n in weights if not (n == "lm_head.weight" and config.tie_word_embeddings)}
     read_weight = read or weights.read
     shapes = {new: weights.shape(name) for new, name in names.items()}
     _write(writer, shapes, lambda n: _placed(read_weight(names[n]), names[n], config))
@@ -71,7 +72,7 @@ def write_adapter(lora: Lora | MergedWeights, folder: Path, out: Path) -> None:
     """
     if isinstance(lora, MergedWeights):
         raise not_separable()
-    config = _json(folder / "config.json")
+    config = _config(folder)
     if not architecture(config):
         check_config(config)
     check_fit(lora, Weights.of_folder(folder))
@@ -95,32 +96,32 @@ def _alpha(lora: Lora) -> float:
     return alphas.pop() if alphas else lora.alpha
 
 
-def _placed(values: Array, name: str, config: Mapping[str, Any]) -> Array:
+def _placed(values: Array, name: str, config: ModelConfig) -> Array:
     """``values``, whose rows are outputs of the weight ``name``, in the order that llama.cpp has them in."""
-    heads = {"q_proj": "num_attention_heads", "k_proj": "num_key_value_heads"}
+    heads = {"q_proj": config.num_attention_heads, "k_proj": config.groups}
     layer = name.split(".")[-2]
     if architecture(config) != NEIGHBOURS or layer not in heads:
         return values
-    count = int(config.get(heads[layer]) or config["num_attention_heads"])
-    halves = values.reshape(count, 2, values.shape[0] // count // 2, *values.shape[1:])
+    halves = values.reshape(heads[layer], 2, values.shape[0] // heads[layer] // 2, *values.shape[1:])
     return halves.swapaxes(1, 2).reshape(values.shape)
 
 
-def architecture(config: Mapping[str, Any]) -> str:
+def architecture(config: ModelConfig) -> str:
     """llama.cpp's name for the architecture of ``config``; empty where it is not written here."""
-    return FAMILIES.get((config.get("architectures") or ["unknown"])[0], "")
+    return FAMILIES.get(config.architecture, "")
 
 
-def check_config(config: Mapping[str, Any]) -> None:
+def check_config(config: ModelConfig) -> None:
     """Raises OperationError where a model with ``config`` (of config.json) would be computed otherwise by llama.cpp."""
-    rope = _rope(config)
+    rope, wide = config.rotation, config.head_width != config.head_share
     odd = {
-        "architecture": not architecture(config) and (config.get("architectures") or ["unknown"])[0],
-        "biases": architecture(config) == NEIGHBOURS and bool(config.get("attention_bias") or config.get("mlp_bias")),
-        "heads": architecture(config) != QWEN3 and _width(config) != _head(config) and f"of {_width(config)}",
-        "sliding window": bool(config.get("use_sliding_window")),
-        "activation": config.get("hidden_act", "silu") != "silu" and config.get("hidden_act"),
-        "rope": rope.get("rope_type", rope.get("type", "default")) != "default" and rope.get("rope_type", "scaled"),
+        "architecture": not architecture(config) and config.architecture,
+        "biases": architecture(config) == NEIGHBOURS and bool(config.attention_bias or config.mlp_bias),
+        "heads": architecture(config) != QWEN3 and wide and f"of {config.head_width}",
+        "sliding window": bool(config.use_sliding_window),
+        "activation": config.hidden_act != "silu" and config.hidden_act,
+        "rope": rope.kind != "default" and (rope.rope_type or "scaled"),
+        "context": not config.max_position_embeddings and "of no known length",
     }
     if unsupported := [f"{key} {value}" for key, value in odd.items() if value]:
         fix = "Export it with --format merged: that form keeps whatever the base has."
@@ -129,37 +130,25 @@ def check_config(config: Mapping[str, Any]) -> None:
 
 def check_folder(folder: Path) -> None:
     """Raises OperationError where the model in ``folder`` cannot be written as GGUF here."""
-    config = _json(folder / "config.json")
+    config = _config(folder)
     check_config(config)
-    tokens(_json(folder / "tokenizer.json"), int(config["vocab_size"]))
+    tokens(_json(folder / "tokenizer.json"), config.vocab_size)
 
 
-def model_metadata(config: Mapping[str, Any]) -> dict[str, int | float]:
+def model_metadata(config: ModelConfig) -> dict[str, int | float]:
     """Convert a model's ``config`` to llama.cpp's metadata: key without the architecture -> value."""
-    heads, width = int(config["num_attention_heads"]), _width(config)
-    wide = {"attention.key_length": width, "attention.value_length": width} if width != _head(config) else {}
+    width = config.head_width
+    wide = {"attention.key_length": width, "attention.value_length": width} if width != config.head_share else {}
     return wide | {
-        "context_length": int(config["max_position_embeddings"]),
-        "embedding_length": int(config["hidden_size"]),
-        "block_count": int(config["num_hidden_layers"]),
-        "feed_forward_length": int(config["intermediate_size"]),
-        "attention.head_count": heads,
-        "attention.head_count_kv": int(config.get("num_key_value_heads") or heads),
-        "attention.layer_norm_rms_epsilon": float(config["rms_norm_eps"]),
-        "rope.freq_base": float(_rope(config).get("rope_theta", config.get("rope_theta", 10000.0))),
+        "context_length": config.max_position_embeddings or 0,
+        "embedding_length": config.hidden_size,
+        "block_count": config.num_hidden_layers,
+        "feed_forward_length": config.intermediate_size,
+        "attention.head_count": config.num_attention_heads,
+        "attention.head_count_kv": config.groups,
+        "attention.layer_norm_rms_epsilon": config.rms_norm_eps,
+        "rope.freq_base": config.theta,
     }
-
-
-def _width(config: Mapping[str, Any]) -> int:
-    return int(config.get("head_dim") or _head(config))
-
-
-def _head(config: Mapping[str, Any]) -> int:
-    return int(config["hidden_size"]) // int(config["num_attention_heads"])
-
-
-def _rope(config: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(config.get("rope_parameters") or config.get("rope_scaling") or {})
 
 
 def tokens(tokenizer: Mapping[str, Any], size: int) -> tuple[list[str], list[int], list[str]]:
@@ -203,9 +192,9 @@ def _patterns(node: Any) -> Iterator[str]:
             yield from _patterns(child)
 
 
-def _add_tokenizer(writer: "GGUFWriter", folder: Path, config: Mapping[str, Any]) -> None:
+def _add_tokenizer(writer: "GGUFWriter", folder: Path, config: ModelConfig) -> None:
     tokenizer, tokenizer_config = _json(folder / "tokenizer.json"), _json(folder / "tokenizer_config.json")
-    texts, kinds, merges = tokens(tokenizer, int(config["vocab_size"]))
+    texts, kinds, merges = tokens(tokenizer, config.vocab_size)
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre(split_name(tokenizer)[0])
     writer.add_token_list(texts)
@@ -234,12 +223,23 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        fix = "Name a folder that a Hugging Face model was saved to."
-        raise DependencyError(f"The model in {path.parent}", f"{path.name}: {error}"[:200], fix) from error
+        raise _unreadable(path, error) from error
     return content
 
 
-def _writer(out: Path, config: Mapping[str, Any]) -> "GGUFWriter":
+def _config(folder: Path) -> ModelConfig:
+    try:
+        return ModelConfig.of_folder(folder)
+    except (OSError, ValueError) as error:
+        raise _unreadable(folder / "config.json", error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> DependencyError:
+    fix = "Name a folder that a Hugging Face model was saved to."
+    return DependencyError(f"The model in {path.parent}", f"{path.name}: {error}"[:200], fix)
+
+
+def _writer(out: Path, config: ModelConfig) -> "GGUFWriter":
     try:
         from gguf import GGUFWriter
     except ImportError as error:
@@ -247,11 +247,11 @@ def _writer(out: Path, config: Mapping[str, Any]) -> "GGUFWriter":
     return GGUFWriter(out, architecture(config))
 
 
-def _names(config: Mapping[str, Any]) -> "TensorNameMap":
+def _names(config: ModelConfig) -> "TensorNameMap":
     from gguf import MODEL_ARCH, get_tensor_name_map
 
     kind = MODEL_ARCH[architecture(config).upper()]
-    return get_tensor_name_map(kind, int(config["num_hidden_layers"]))
+    return get_tensor_name_map(kind, config.num_hidden_layers)
 
 
 def _gguf_name(tensor_names: "TensorNameMap", name: str) -> str:

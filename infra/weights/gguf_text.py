@@ -42,7 +42,7 @@ def tokenizer_files(fields: Mapping[str, Value]) -> dict[str, str]:
     return files | ({"chat_template.jinja": template} if isinstance(template, str) else {})
 
 
-def _tokenizer(fields: Mapping[str, Value]) -> dict[str, Any]:
+def _tokenizer(fields: Mapping[str, Value]) -> dict[str, object]:
     split = str(fields["tokenizer.ggml.pre"])
     texts = [text.decode(errors="replace") for text in _list(fields, "tokens")]
     kinds = _list(fields, "token_type") or [NORMAL] * len(texts)
@@ -72,6 +72,6 @@ def _list(fields: Mapping[str, Value], name: str) -> Any:
     return fields.get(f"tokenizer.ggml.{name}", ())
 
 
-def _added(number: int, text: str, special: bool) -> dict[str, Any]:
+def _added(number: int, text: str, special: bool) -> dict[str, object]:
     kept = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
     return {"id": number, "content": text, "special": special, **kept}

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -108,7 +107,7 @@ def not_separable() -> OperationError:
     return OperationError("This checkpoint cannot be served beside its base.", why, fix)
 
 
-def _lora(settings: Mapping[str, Any], weights: Weights, alpha: float, stabilised: bool) -> Lora:
+def _lora(settings: Mapping[str, object], weights: Weights, alpha: float, stabilised: bool) -> Lora:
     odd = [name for name in UNSUPPORTED if settings.get(name)]
     odd += ["bias"] * (settings.get("bias", "none") != "none")
     if odd:
@@ -174,7 +173,7 @@ def save_merged(folder: Path, adapter: Lora | MergedWeights, out: Path, kind: st
         write(out / file, {name: base.shape(name) for name in tensors}, read, KINDS[kind])
     if len(base.files) > 1:
         (out / "model.safetensors.index.json").write_text(_index(base), encoding="utf-8")
-    config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config: dict[str, object] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     config.pop("torch_dtype", None)
     config["dtype"] = kind
     (out / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")

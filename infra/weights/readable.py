@@ -4,7 +4,6 @@ they have the sizes that its config.json names, and its tokenizer can be read.""
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from agent0.errors import RequirementsError
 
@@ -41,8 +40,9 @@ def _sizes(folder: Path) -> Iterator[tuple[str, list[int]]]:
 
 
 def _check_listed(folder: Path, sizes: dict[str, list[int]]) -> None:
-    listed = _json(folder / INDEX).get("weight_map", {})
-    if missing := sorted({file for name, file in listed.items() if name not in sizes}):
+    listed = _json(folder / INDEX).get("weight_map")
+    files = listed.items() if isinstance(listed, dict) else ()
+    if missing := sorted({file for name, file in files if name not in sizes}):
         why = f"{INDEX} lists tensors in {', '.join(missing[:3])} that are not there."
         raise RequirementsError(f"The weights in {folder} are not complete.", why, AGAIN)
 
@@ -99,7 +99,7 @@ def _check_tokenizer(folder: Path, sizes: dict[str, list[int]]) -> None:
         raise RequirementsError(f"The tokenizer {path} is of another model.", why, AGAIN)
 
 
-def _json(path: Path) -> dict[str, Any]:
+def _json(path: Path) -> dict[str, object]:
     try:
         content = json.loads(path.read_bytes())
         if not isinstance(content, dict):

@@ -15,6 +15,7 @@ from agent0.errors import NotFoundError, OperationError
 from agent0.infra.storage.files import known_digest
 
 Array = NDArray[np.float32]
+Buffer = bytes | NDArray[np.uint8]
 BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
 """Kinds of numbers that are read: all as float32."""
 LONGEST_HEADER = 100_000_000
@@ -36,7 +37,7 @@ class Weights:
         OperationError: a buffer is cut short, or no safetensors.
     """
 
-    def __init__(self, buffers: Mapping[str, Any]) -> None:
+    def __init__(self, buffers: Mapping[str, Buffer]) -> None:
         self._buffers = dict(buffers)
         self._places: dict[str, _TensorSpan] = {}
         for name, buffer in self._buffers.items():
@@ -88,26 +89,29 @@ class Weights:
         return array.reshape(location.shape)
 
 
-def _places(file: str, buffer: Any) -> dict[str, _TensorSpan]:
+def _places(file: str, buffer: Buffer) -> dict[str, _TensorSpan]:
     try:
         size = int.from_bytes(bytes(buffer[:8]), "little")
         if len(buffer) < 8 or not 0 < size <= min(LONGEST_HEADER, len(buffer) - 8):
             raise ValueError("no header")
         header = json.loads(bytes(buffer[8 : 8 + size]))
-        return {n: _location(file, entry, 8 + size, len(buffer)) for n, entry in header.items() if n != "__metadata__"}
+        spans = {}
+        for name, entry in header.items():
+            if name != "__metadata__":
+                start, end = (8 + size + int(n) for n in entry["data_offsets"])
+                spans[name] = _TensorSpan(file, str(entry["dtype"]), tuple(int(n) for n in entry["shape"]), start, end)
+                _check(spans[name], 8 + size, len(buffer))
+        return spans
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         why = f"{type(error).__name__}: {error}"[:200]
         raise OperationError(f"{file} is no whole safetensors file.", why, "Save or download it again.") from error
 
 
-def _location(file: str, entry: Mapping[str, Any], after: int, length: int) -> _TensorSpan:
-    kind, shape = str(entry["dtype"]), tuple(int(n) for n in entry["shape"])
-    start, end = (after + int(n) for n in entry["data_offsets"])
-    if not after <= start <= end <= length:
-        raise ValueError(f"data ends at byte {end}, the file at {length}")
-    if kind in BYTES and prod(shape) * BYTES[kind] != end - start:
-        raise ValueError(f"{end - start} bytes are no {kind} of shape {shape}")
-    return _TensorSpan(file, kind, shape, start, end)
+def _check(span: _TensorSpan, after: int, length: int) -> None:
+    if not after <= span.start <= span.end <= length:
+        raise ValueError(f"data ends at byte {span.end}, the file at {length}")
+    if span.kind in BYTES and prod(span.shape) * BYTES[span.kind] != span.end - span.start:
+        raise ValueError(f"{span.end - span.start} bytes are no {span.kind} of shape {span.shape}")
 
 
 def digest(folder: Path) -> str:
@@ -123,7 +127,7 @@ def write(path: Path, shapes: Mapping[str, tuple[int, ...]], read: Callable[[str
     """Write tensors of ``shapes`` one after the other, each as ``read`` gives it, in numbers of ``kind`` (F32, F16,
     BF16). Same tensors, same bytes."""
     width, offset = BYTES[kind], 0
-    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    header: dict[str, dict[str, object]] = {"__metadata__": {"format": "pt"}}
     for name, shape in shapes.items():
         size = prod(shape) * width
         header[name] = {"dtype": kind, "shape": list(shape), "data_offsets": [offset, offset + size]}

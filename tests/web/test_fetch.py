@@ -14,7 +14,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from agent0.infra.web.fetch import Answer, FetchRequest, Limits, fetch
+from agent0.infra.web.fetch import Answer, Limits, fetch
+from agent0.ports.web import WebRequest
 from tests.web.open_worker import guard
 from tests.web.servers import Asked, Say, Served, raw, reply, serving
 
@@ -26,7 +27,7 @@ async def get(served: Served, path: str = "/", limits: Limits = LIMITS, **given:
     """GET from the local server under a name that resolves to it."""
     port = served.port
     given.setdefault("hosts", (f"*.test:{port}",))
-    return await fetch(FetchRequest(f"http://{HOST}:{port}{path}", **given), limits, guard())  # type: ignore[arg-type]
+    return await fetch(WebRequest(f"http://{HOST}:{port}{path}", **given), limits, guard())  # type: ignore[arg-type]
 
 
 async def test_a_request_is_made_as_it_was_wanted() -> None:
@@ -135,16 +136,16 @@ async def test_a_name_that_changes_its_mind_is_asked_once_a_hop() -> None:
     async with serving(reply(b"", "302 Go", Location="/again")) as served:
         port = served.port
         url = f"http://rebind-1.127-0-0-1.10-0-0-1.test:{port}/"
-        answer = await fetch(FetchRequest(url, hosts=(f"*.test:{port}",)), LIMITS, guard())
+        answer = await fetch(WebRequest(url, hosts=(f"*.test:{port}",)), LIMITS, guard())
     assert (answer.state, served.connections) == ("refused", 1), "the hop after it asks again, and checks again"
 
 
 async def test_the_next_address_is_tried_where_one_does_not_answer() -> None:
     async with serving(reply()) as served:
         url = f"http://x.127-0-0-1.127-0-0-1.test:{served.port}/"
-        answer = await fetch(FetchRequest(url, hosts=(f"*.test:{served.port}",)), LIMITS, guard())
+        answer = await fetch(WebRequest(url, hosts=(f"*.test:{served.port}",)), LIMITS, guard())
     assert (answer.state, served.connections) == ("ok", 1)
-    dead = FetchRequest(f"http://x.127-0-0-1.test:{served.port}/", hosts=(f"*.test:{served.port}",))
+    dead = WebRequest(f"http://x.127-0-0-1.test:{served.port}/", hosts=(f"*.test:{served.port}",))
     assert (await fetch(dead, LIMITS, guard())).reason == "no connection, or no valid certificate"
 
 
@@ -278,7 +279,7 @@ async def test_server_name_and_certificate_are_those_of_the_name(
     secure: Served, certificates: tuple[Path, Path]
 ) -> None:
     url, hosts = f"https://{HOST}:{secure.port}/", (f"*.test:{secure.port}",)
-    answer = await fetch(FetchRequest(url, hosts=hosts), LIMITS, guard(str(certificates[0])))
+    answer = await fetch(WebRequest(url, hosts=hosts), LIMITS, guard(str(certificates[0])))
     assert (answer.state, answer.body, secure.names) == ("ok", b"safe", [HOST])
     assert secure.asked[0].headers["host"] == f"{HOST}:{secure.port}"
 
@@ -288,7 +289,7 @@ async def test_a_certificate_of_somebody_else_is_no_connection(
     secure: Served, certificates: tuple[Path, Path], known: bool
 ) -> None:
     host = "wrong.also.127-0-0-1.test" if known else HOST
-    wanted = FetchRequest(f"https://{host}:{secure.port}/", hosts=(f"*.test:{secure.port}",))
+    wanted = WebRequest(f"https://{host}:{secure.port}/", hosts=(f"*.test:{secure.port}",))
     answer = await fetch(wanted, LIMITS, guard(str(certificates[0]) if known else ""))
     assert (answer.state, answer.reason) == ("error", "no connection, or no valid certificate")
     assert secure.asked == []
@@ -301,5 +302,5 @@ async def test_a_redirect_does_not_leave_encryption(certificates: tuple[Path, Pa
         place = f"http://{HOST}:{plain.port}/"
         async with serving(reply(b"", "302 Go", Location=place), context) as served:
             url, hosts = f"https://{HOST}:{served.port}/", (f"*.test:{served.port}", f"*.test:{plain.port}")
-            answer = await fetch(FetchRequest(url, hosts=hosts), LIMITS, guard(str(certificates[0])))
+            answer = await fetch(WebRequest(url, hosts=hosts), LIMITS, guard(str(certificates[0])))
     assert (answer.state, plain.connections) == ("refused", 0)

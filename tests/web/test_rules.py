@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from agent0.infra.web import egress_rules as rules
 from agent0.infra.web.egress_rules import EgressRefusedError, target
-from agent0.infra.web.fetch import FetchRequest, Guard, Limits, fetch
+from agent0.infra.web.fetch import Guard, Limits, fetch
+from agent0.ports.web import WebRequest
 from tests.web.open_worker import guard, resolve
 
 LIMITS = Limits(5.0, 10_000, 3)
@@ -93,7 +94,7 @@ def listed(url: str) -> tuple[str, ...]:
 async def test_what_is_not_on_the_open_internet_is_refused_though_its_host_is_listed(url: str) -> None:
     """The product's own guard but for names that end in .test."""
     chosen = Guard(resolve if ".test" in url else Guard().resolve)
-    answer = await fetch(FetchRequest(url, hosts=listed(url)), LIMITS, chosen)
+    answer = await fetch(WebRequest(url, hosts=listed(url)), LIMITS, chosen)
     assert answer.state == "refused", answer
     assert "not among" not in answer.reason, "the allowlist stopped it"
 
@@ -141,7 +142,7 @@ async def test_what_is_no_allowed_address_is_refused_with_the_reason(url: str, s
     async def nobody(host: str, port: int) -> list[str]:
         raise AssertionError(f"{host} was resolved")
 
-    answer = await fetch(FetchRequest(url, hosts=("example.org",)), LIMITS, Guard(nobody))
+    answer = await fetch(WebRequest(url, hosts=("example.org",)), LIMITS, Guard(nobody))
     assert (answer.state, said in answer.reason) == ("refused", True), answer
 
 
@@ -204,7 +205,7 @@ async def test_a_name_that_resolves_to_nothing_has_no_answer() -> None:
     async def empty(host: str, port: int) -> list[str]:
         return []
 
-    answer = await fetch(FetchRequest("http://example.org/", hosts=("example.org",)), LIMITS, Guard(empty))
+    answer = await fetch(WebRequest("http://example.org/", hosts=("example.org",)), LIMITS, Guard(empty))
     assert (answer.state, answer.reason) == ("error", "there is no such host")
 
 
@@ -231,12 +232,12 @@ async def test_a_name_that_resolves_to_nothing_has_no_answer() -> None:
     ],
 )
 async def test_headers_that_are_not_ours_to_send_are_refused(headers: dict[str, str], said: str) -> None:
-    answer = await fetch(FetchRequest("http://x.127-0-0-1.test/", headers=headers, hosts=("*.test",)), LIMITS, guard())
+    answer = await fetch(WebRequest("http://x.127-0-0-1.test/", headers=headers, hosts=("*.test",)), LIMITS, guard())
     assert (answer.state, said in answer.reason) == ("refused", True), answer
 
 
 @pytest.mark.parametrize("method", ["POST", "CONNECT", "TRACE", "", "GET\r\nX: y", "get post", "\uff27ET"])
 async def test_methods_that_are_not_allowed_are_refused(method: str) -> None:
-    wanted = FetchRequest("http://example.org/", method, hosts=("example.org",), methods=("GET", "CONNECT", "TRACE"))
+    wanted = WebRequest("http://example.org/", method, hosts=("example.org",), methods=("GET", "CONNECT", "TRACE"))
     answer = await fetch(wanted, LIMITS, guard())
     assert (answer.state, "method" in answer.reason) == ("refused", True)

@@ -89,7 +89,7 @@ async def search(provider: str, say: Say, query: str = "everest", limit: int = 5
     async with serving(say) as served:
         engine = Engine(provider, f"http://127.0.0.1:{served.port}", key)
         answer, hits = await engine.search(query, limit, Limits(5, 10_000, 3), GUARD)
-        return (answer.state, answer.reason, [Hit(**hit) for hit in hits]), served.asked
+        return (answer.state, answer.reason, hits), served.asked
 
 
 @pytest.mark.parametrize(("provider", "said"), [("searxng", SEARXNG), ("brave", BRAVE)])

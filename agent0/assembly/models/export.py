@@ -25,6 +25,7 @@ from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.infra.storage.files import file_digest
 from agent0.infra.weights.gguf import architecture, model_metadata, split_name, write_adapter, write_base
 from agent0.infra.weights.merge import Lora, MergedWeights, check_fit, merged, not_separable, read_adapter, save_merged
+from agent0.infra.weights.model_config import ModelConfig
 from agent0.infra.weights.safetensors_io import Weights, digest
 from agent0.settings import ActorConfig, RunConfig
 
@@ -277,7 +278,7 @@ async def _sent(server: "OllamaModels", source: ExportSource, folder: Path, base
 async def _check_base(server: "OllamaModels", source: ExportSource, base: str) -> None:
     """Raises OperationError where the server's model ``base`` has another shape than the one that was trained on."""
     info = (await server.show(base)).get("model_info") or {}
-    config = json.loads((source.base / "config.json").read_text(encoding="utf-8"))
+    config = ModelConfig.of_folder(source.base)
     family_name = architecture(config)
     ours = {f"{family_name}.{key}": value for key, value in model_metadata(config).items() if isinstance(value, int)}
     ours.pop(f"{family_name}.context_length")  # a matter of how it is served

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any
 
 from agent0.assembly.routing.billing import SCOPES, USAGE, caps, open_ledger, stand_ins, summarizer_of, vendor_billing
@@ -188,7 +189,7 @@ def _looked_into(settings: Settings) -> Iterator[AnswerCache]:
 def cached_models(settings: Settings) -> list[dict[str, Any]]:
     """What is kept of each model; amounts in nano-dollars."""
     with _looked_into(settings) as cache:
-        return cache.models()
+        return [asdict(model) for model in cache.models()]
 
 
 def clear_cache(settings: Settings) -> int:

@@ -9,6 +9,7 @@ from agent0.infra.engine.memory_need import is_plain
 from agent0.infra.models.transformers import PACKAGED
 from agent0.infra.weights.dequantise import configuration, dequantised, folder_of, has_weights, unusable
 from agent0.infra.weights.gguf_header import is_gguf
+from agent0.infra.weights.model_config import ModelKind
 from agent0.settings import ActorConfig
 
 
@@ -56,7 +57,7 @@ def weights_of_model(model: Path) -> Path:
 def is_packable(file: Path) -> bool:
     """Whether our own engine computes the model of a GGUF ``file`` with its matrices packed; not where it is none."""
     try:
-        return not unusable(file) and is_plain(configuration(file))
+        return not unusable(file) and is_plain(ModelKind.model_validate(configuration(file)))
     except (DependencyError, OSError):
         return False
 

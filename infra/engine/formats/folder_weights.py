@@ -1,6 +1,5 @@
 """Weights of a folder, read one by one without transformers, and what its config says of their shape."""
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from torch import Tensor
 
 from agent0.infra.engine.memory_need import is_plain
 from agent0.infra.engine.qwen2_functional import Shape
+from agent0.infra.weights.model_config import ModelConfig, ModelKind
 
 EMBED = "model.embed_tokens.weight"
 
@@ -48,24 +48,22 @@ class FolderWeights(Mapping[str, Tensor]):
 
 def shape_in(folder: Path) -> Shape | None:
     """What config.json of ``folder`` says; None where the model has more than what is computed here."""
-    config: dict[str, Any] = json.loads((folder / "config.json").read_bytes())
-    if not is_plain(config):
+    if not is_plain(ModelKind.of_folder(folder)):
         return None
-    rope = config.get("rope_parameters") or {}
-    heads = int(config["num_attention_heads"])
+    config = ModelConfig.of_folder(folder)
     return Shape(
-        layers=int(config["num_hidden_layers"]),
-        heads=heads,
-        groups=int(config.get("num_key_value_heads") or heads),
-        width=int(config.get("head_dim") or config["hidden_size"] // heads),
-        theta=float(rope.get("rope_theta") or config.get("rope_theta") or 10_000.0),
-        eps=float(config["rms_norm_eps"]),
+        layers=config.num_hidden_layers,
+        heads=config.num_attention_heads,
+        groups=config.groups,
+        width=config.head_width,
+        theta=config.theta,
+        eps=config.rms_norm_eps,
     )
 
 
 def largest_context(folder: Path) -> int:
     """Most tokens of a conversation with the model in ``folder``."""
-    return int(json.loads((folder / "config.json").read_bytes()).get("max_position_embeddings", 2048))
+    return ModelKind.of_folder(folder).max_position_embeddings or 2048
 
 
 def embedding_of(weights: FolderWeights) -> Tensor:

@@ -1,12 +1,10 @@
 """Decoding with a model on a CPU whose matrices are packed in the format of numbers that is best there: read from
 its folder without transformers, adapters computed beside."""
 
-import os
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -32,7 +30,7 @@ class PackedEngine(Engine):
     here."""
 
     def __init__(
-        self, path: str, threads: int = 1, precision: str = "auto", template: Mapping[str, Any] | None = None
+        self, path: str, threads: int = 1, precision: str = "auto", template: Mapping[str, object] | None = None
     ) -> None:
         torch.set_num_threads(threads)
         folder, shape = Path(path), shape_in(Path(path))
@@ -47,11 +45,6 @@ class PackedEngine(Engine):
             self._base = replace(weights, embed=embedding_of(self._parameters))
         self._adapted: OrderedDict[str, Weights] = OrderedDict()
         self._prefixes = Prefixes()
-
-    def ready(self) -> dict[str, Any]:
-        """Process id, parameters, and the format that was chosen."""
-        sizes = (self._parameters.stored(name).numel() for name in self._parameters)
-        return {"pid": os.getpid(), "parameters": sum(sizes), "format": self.format}
 
     def has_adapter(self, name: str) -> bool:
         """Whether adapter ``name`` is loaded."""

@@ -56,7 +56,7 @@ class AnthropicBatches:
         except FAILURES as error:
             raise self._refusal(error, ()) from None
 
-    def _params(self, request: GenerateRequest) -> dict[str, Any]:
+    def _params(self, request: GenerateRequest) -> dict[str, object]:
         whole = body(request, self._actor.model, self._actor.thinking)
         return {key: value for key, value in whole.items() if key != "stream"}
 

@@ -17,18 +17,18 @@ CUT = ("max_tokens", "model_context_window_exceeded")
 """Reasons for an end that is none of the model's choice."""
 
 
-def body(request: GenerateRequest, model: str, thinking: str = "") -> dict[str, Any]:
+def body(request: GenerateRequest, model: str, thinking: str = "") -> dict[str, object]:
     """The request as it is sent. It has one of temperature and top_p: newer models refuse both together, and no seed,
     which the API does not have. ``thinking`` as ``run.<role>.thinking``: ``on`` may take half of the tokens."""
     turns = messages(request.turns, request.tools)
     system = [turn["content"] for turn in turns if turn["role"] == "system"]
     sampling = request.sampling
-    payload: dict[str, Any] = {"model": model, "max_tokens": sampling.max_tokens, "stream": True}
+    payload: dict[str, object] = {"model": model, "max_tokens": sampling.max_tokens, "stream": True}
     payload["messages"] = [turn for turn in turns if turn["role"] != "system"]
     payload |= {"system": "\n\n".join(system)} if system else {}
     payload |= {"top_p": sampling.top_p} if sampling.top_p < 1 else {"temperature": sampling.temperature}
     payload |= {"stop_sequences": list(sampling.stop)} if sampling.stop else {}
-    output: dict[str, Any] = {"format": {"type": "json_schema", "schema": request.schema}} if request.schema else {}
+    output: dict[str, object] = {"format": {"type": "json_schema", "schema": request.schema}} if request.schema else {}
     if thinking in ("off", "on"):
         budget = {"type": "enabled", "budget_tokens": sampling.max_tokens // 2}
         payload["thinking"] = budget if thinking == "on" else {"type": "disabled"}
@@ -55,8 +55,8 @@ class MessageReading:
     model: str = ""
     limits: Mapping[str, str] = field(default_factory=dict)
     _blocks: dict[int, _Block] = field(default_factory=dict)
-    _first: Mapping[str, Any] = field(default_factory=dict)
-    _last: Mapping[str, Any] = field(default_factory=dict)
+    _first: Mapping[str, object] = field(default_factory=dict)
+    _last: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def begun(self) -> bool:
@@ -94,7 +94,7 @@ class MessageReading:
         return [self._blocks[index] for index in sorted(self._blocks)]
 
     @property
-    def counted(self) -> Mapping[str, Any]:
+    def counted(self) -> Mapping[str, object]:
         """The server's own count of tokens; empty where its end has none."""
         counts = {name: count for name, count in self._last.items() if count is not None}
         return {**self._first, **counts} if "output_tokens" in counts else {}

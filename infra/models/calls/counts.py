@@ -24,7 +24,7 @@ def count_of(value: Any) -> int:
     return count if 0 <= count <= MOST else 0
 
 
-def usage_in(answer: Mapping[str, Any]) -> dict[str, Any]:
+def usage_in(answer: Mapping[str, object]) -> dict[str, object]:
     """The counts in a part of an answer, as far as JSON can hold them again; empty where it has none."""
     usage = answer.get("usage")
     return _bounded(usage, DEEPEST) if isinstance(usage, Mapping) else {}
@@ -44,9 +44,9 @@ def logprob(value: Any) -> float | None:
     return min(0.0, number) if math.isfinite(number) else None
 
 
-def _bounded(counts: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+def _bounded(counts: Mapping[Any, Any], depth: int) -> dict[str, object]:
     """Without lists, and without what lies deeper than ``depth``."""
-    bounded: dict[str, Any] = {}
+    bounded: dict[str, object] = {}
     for key, value in counts.items():
         if isinstance(value, Mapping) and depth:
             bounded[clean_text(str(key))] = _bounded(value, depth - 1)

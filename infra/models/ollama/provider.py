@@ -221,7 +221,7 @@ class Ollama:
         )
         return cast(AsyncIterator[ChatResponse], stream)
 
-    def _options(self, request: GenerateRequest, facts: ModelFacts) -> dict[str, Any]:
+    def _options(self, request: GenerateRequest, facts: ModelFacts) -> dict[str, object]:
         stops = (*facts.stops, *request.sampling.stop)  # those of a request take the place of the model's own
         return {
             **SAMPLED,

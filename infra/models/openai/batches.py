@@ -88,7 +88,7 @@ class OpenAIBatches:
         except FAILURES as error:
             raise self._refusal(error, ()) from None
 
-    def _body(self, request: GenerateRequest) -> dict[str, Any]:
+    def _body(self, request: GenerateRequest) -> dict[str, object]:
         return body(WAY, request, self._actor.model, (), ()) | chat_fields(self._actor, "")
 
     def _read(self, entry: Mapping[str, Any]) -> Generation | Failure:

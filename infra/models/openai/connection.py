@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import cache, partial
@@ -77,7 +77,7 @@ class Connection:
     async def written(
         self,
         path: str,
-        content: dict[str, Any],
+        content: Mapping[str, object],
         reading: Callable[[], Reading],
         private: Sequence[str] = (),
         listen: Listen | None = None,
@@ -121,7 +121,7 @@ class Connection:
     async def _read(
         self,
         path: str,
-        content: dict[str, Any],
+        content: Mapping[str, object],
         reading: Callable[[], Reading],
         private: Sequence[str],
         listen: Listen | None,
@@ -139,7 +139,7 @@ class Connection:
         return Answered(reader.replies(), first_s, seconds)
 
     async def _answers(
-        self, path: str, content: dict[str, Any], reading: Reading, private: Sequence[str]
+        self, path: str, content: Mapping[str, object], reading: Reading, private: Sequence[str]
     ) -> AsyncGenerator[Any]:
         """Its parts, none of which is an error."""
         async with aclosing(self._parts(path, content, reading)) as parts:
@@ -148,7 +148,7 @@ class Connection:
                     raise error
                 yield part
 
-    async def _parts(self, path: str, content: dict[str, Any], reading: Reading) -> AsyncGenerator[Any]:
+    async def _parts(self, path: str, content: Mapping[str, object], reading: Reading) -> AsyncGenerator[Any]:
         url = self.root + path
         if not content.get("stream"):
             yield self._answer(await self._client.post(url, cast_to=httpx2.Response, body=content)).json()

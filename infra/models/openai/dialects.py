@@ -8,7 +8,7 @@ ids with log-probabilities out), ``/v1/completions`` with ids (vLLM's ``return_t
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from agent0.events.values import Capture
 from agent0.infra.models.tool_text import messages
@@ -29,6 +29,15 @@ PENALTIES = {"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_pena
 UNCUT = {"top_k": -1, "min_p": 0.0, "repeat_penalty": 1.0, **PENALTIES}
 """Take a server's own defaults away (llama.cpp: top_k 40, min_p 0.05; vLLM: the model's generation_config.json)."""
 STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
+
+
+@dataclass(frozen=True)
+class ListedModel:
+    """What a server says of one of its models: whose adapter it is, where its files lie, and who made it."""
+
+    parent: str
+    root: str
+    owned_by: str
 
 
 @dataclass(frozen=True)
@@ -61,7 +70,7 @@ def ways(kind: str, *, tokenizer: bool) -> list[Way]:
 
 def body(
     way: Way, request: GenerateRequest, model: str, prompt: Sequence[int], stops: Collection[int], count: int = 1
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The request's body, for ``count`` answers. ``prompt`` and ``stops`` are token ids, where the way sends ids."""
     sampling, schema = request.sampling, request.schema
     if way.dialect == "llama.cpp":
@@ -74,10 +83,10 @@ def body(
 
 def _openai(
     way: Way, request: GenerateRequest, model: str, prompt: Sequence[int], stops: Collection[int]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """A body in OpenAI's own form; a schema is one of its structured outputs, which vLLM and llama.cpp have, too."""
     sampling = request.sampling
-    payload: dict[str, Any] = {"model": model, "max_tokens": sampling.max_tokens, "seed": seed_of(sampling)}
+    payload: dict[str, object] = {"model": model, "max_tokens": sampling.max_tokens, "seed": seed_of(sampling)}
     payload |= {"temperature": sampling.temperature, "top_p": sampling.top_p}
     payload |= STREAMED if way.streams else {}
     payload |= {"stop": list(sampling.stop)} if sampling.stop else {}
@@ -98,7 +107,7 @@ def seed_of(sampling: Sampling) -> int:
     return sampling.seed % 2**31
 
 
-def _llama(sampling: Sampling, prompt: Sequence[int], margins: bool) -> dict[str, Any]:
+def _llama(sampling: Sampling, prompt: Sequence[int], margins: bool) -> dict[str, object]:
     # no stop texts: of the tokens that spell them it would tell nothing
     samplers = ["temperature"] if sampling.top_p >= 1 else ["temperature", "top_p"]
     return {
@@ -115,9 +124,9 @@ def _llama(sampling: Sampling, prompt: Sequence[int], margins: bool) -> dict[str
 
 
 def _sglang(
-    sampling: Sampling, prompt: Sequence[int], stops: Collection[int], schema: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    sampling_params: dict[str, Any] = {
+    sampling: Sampling, prompt: Sequence[int], stops: Collection[int], schema: Mapping[str, object] | None
+) -> dict[str, object]:
+    sampling_params: dict[str, object] = {
         "max_new_tokens": sampling.max_tokens,
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,

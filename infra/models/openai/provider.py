@@ -20,7 +20,7 @@ from agent0.infra.models.calls.thinking import chat_fields, heeding, template_ar
 from agent0.infra.models.calls.trial import ATTEMPT
 from agent0.infra.models.llama_adapters import LlamaAdapters
 from agent0.infra.models.openai.connection import Answered, Connection
-from agent0.infra.models.openai.dialects import PATHS, Way, body, seed_of, ways
+from agent0.infra.models.openai.dialects import PATHS, ListedModel, Way, body, seed_of, ways
 from agent0.infra.models.openai.gathering import Gatherer
 from agent0.infra.models.openai.replies import Reading, ServerReply
 from agent0.infra.models.vllm_adapters import VllmAdapters
@@ -28,7 +28,7 @@ from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.storage import Artifacts
 from agent0.settings import ActorConfig
 
-NOTHING: Mapping[str, Any] = {}
+NOTHING: Mapping[str, object] = {}
 PROBE = GenerateRequest(
     (Turn(role="user", content="Say: 1, zwei, 三."),),
     Sampling(max_tokens=8),
@@ -164,7 +164,7 @@ class OpenAIServer:
         await self._connection.close()
 
     @asynccontextmanager
-    async def _adapted(self, profile: Profile, adapter: Artifact | None) -> AsyncIterator[dict[str, Any]]:
+    async def _adapted(self, profile: Profile, adapter: Artifact | None) -> AsyncIterator[dict[str, object]]:
         """What a request says for ``adapter`` to answer, as long as this is held."""
         if profile.adapters is None and adapter:
             why = "Those of llama.cpp and vLLM are, where run.<role>.tokenizer is the folder of the server's weights."
@@ -179,7 +179,7 @@ class OpenAIServer:
     async def _find(self) -> Profile:
         cards = await self.models()
         named = self._actor.model
-        bases = [name for name, card in cards.items() if not card.get("parent") or name == named]  # and no adapters
+        bases = [name for name, card in cards.items() if not card.parent or name == named]  # and no adapters
         model = _chosen(named, bases, self._root)
         chat = await asyncio.to_thread(_encoder, self._actor) if self._actor.tokenizer else None
         prompt = chat.prompt(PROBE.turns, PROBE.tools) if chat else []
@@ -236,7 +236,7 @@ class OpenAIServer:
         [reply] = (await self._ask(profile, greedy, prompt, {"model": model})).replies
         return reply.logprobs
 
-    async def models(self) -> dict[str, Any]:
+    async def models(self) -> dict[str, ListedModel]:
         """The server's models by name, as it describes them.
 
         Raises:
@@ -244,19 +244,22 @@ class OpenAIServer:
         """
         try:
             answer = await self._connection.request("GET", "/v1/models")
-            return {str(model["id"]): model for model in answer["data"]}
+            return {
+                str(model["id"]): ListedModel(*(str(model.get(key) or "") for key in ("parent", "root", "owned_by")))
+                for model in answer["data"]
+            }
         except (KeyError, TypeError, ValueError, OperationError) as error:
             why = f"What answers at {self._root} does not speak OpenAI's API: it has no list of models."
             raise DependencyError("A server of models", why, "Correct run.<role>.base_url.") from error
 
-    async def _kind(self, card: dict[str, Any]) -> str:
+    async def _kind(self, card: ListedModel) -> str:
         """Which server it is, where that matters: ``llama.cpp``, ``sglang``, or whatever else owns the model."""
         try:
             if "default_generation_settings" in await self._connection.request("GET", "/props"):
                 return "llama.cpp"
         except (*LACKS, TypeError, ValueError):
             pass
-        return str(card.get("owned_by") or "")
+        return card.owned_by
 
     async def _check_vocabulary(self, chat: PromptEncoder, model: str, prompt: Sequence[int]) -> None:
         """Its tokens must spell what ours do, where it can be asked."""
@@ -274,7 +277,7 @@ class OpenAIServer:
         profile: Profile,
         request: GenerateRequest,
         prompt: Sequence[int],
-        fields: Mapping[str, Any] = NOTHING,
+        fields: Mapping[str, object] = NOTHING,
         count: int = 1,
     ) -> Answered:
         """Ask; where stop texts are refused, again without them, and from then on."""
@@ -290,7 +293,12 @@ class OpenAIServer:
         return answered
 
     async def _sent(
-        self, profile: Profile, request: GenerateRequest, prompt: Sequence[int], fields: Mapping[str, Any], count: int
+        self,
+        profile: Profile,
+        request: GenerateRequest,
+        prompt: Sequence[int],
+        fields: Mapping[str, object],
+        count: int,
     ) -> Answered:
         stops = profile.chat.stops if profile.chat else ()
         options = {} if profile.way.ids else chat_fields(self._actor, profile.kind)

@@ -39,7 +39,7 @@ class ServerReply:
     read: int = 0
     written: int = 0
     hides: bool = False
-    counted: Mapping[str, Any] = field(default_factory=dict)
+    counted: Mapping[str, object] = field(default_factory=dict)
     served: Served = field(default_factory=Served)
     margins: tuple[float, ...] = ()
     thinking: str = ""
@@ -93,7 +93,7 @@ class Reading:
         self._choices, self._spell = [_Choice() for _ in range(count)], spell
         self._prompt: tuple[int, ...] = ()
         self._read = self._written = 0
-        self._counted: Mapping[str, Any] = {}
+        self._counted: Mapping[str, object] = {}
         self._said: dict[str, str] = {}
         self.limits: Mapping[str, str] = {}
         self._take = {"llama.cpp": self._llama, "sglang": self._sglang}.get(way.dialect, self._openai)

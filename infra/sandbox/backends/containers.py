@@ -105,12 +105,9 @@ async def end(settings: SandboxSettings, name: str) -> None:
 def _lacks(link: SandboxLink, root: Root) -> str:
     """What of ``root`` the image does not have, empty where it has all. What the packaged list names and the machine
     that made the image lacked is left out, as everywhere."""
-    programs = [
-        program
-        for program in root.executables
-        if program not in link.greeting["executables"] and program not in PACKAGED
-    ]
-    missing = ", ".join([*programs, *(module for module in importable(root) if module not in link.greeting["modules"])])
+    executables, modules = {*link.inventory["executables"], *PACKAGED}, link.inventory["modules"]
+    programs = [program for program in root.executables if program not in executables]
+    missing = ", ".join([*programs, *(module for module in importable(root) if module not in modules)])
     return f"the image of the sandbox lacks {missing}: put it in, or take it off the allowlist" if missing else ""
 
 

@@ -3,18 +3,16 @@ process in it."""
 
 import asyncio
 import contextlib
-import json
 import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 from agent0.errors import SandboxUnavailableError
 from agent0.infra.sandbox import cgroup, execution, rootfs
 from agent0.infra.sandbox.cgroup import Slot
 from agent0.infra.sandbox.inside import calling
-from agent0.infra.sandbox.inside.calling import SandboxProcess, SandboxProcessError, readable
+from agent0.infra.sandbox.inside.calling import SandboxProcess, SandboxProcessError
 from agent0.infra.sandbox.process import END_S, Process
 from agent0.infra.sandbox.roots import EVERYTHING, RootError
 from agent0.infra.sandbox.selftest import MissedProbeError
@@ -94,7 +92,7 @@ class Spawner:
         async with self._turn:
             try:
                 await asyncio.get_running_loop().sock_sendall(self.control, b"spawn")
-                answer, fds = await receive(self.control, SPAWN_S)
+                answer, fds = await calling.fork_answer(self.control, SPAWN_S)
             except (OSError, TimeoutError) as error:
                 raise SandboxProcessError(f"the fork server does not answer: {error}") from error
         if "pid" not in answer or len(fds) != 4:
@@ -160,9 +158,9 @@ class ForkServer:
                 await server.close()
 
     async def _awake(self) -> None:
-        await receive(self._control, START_S)
+        await calling.fork_answer(self._control, START_S)
         self._here = True
-        answer, _ = await receive(self._control, START_S)
+        answer, _ = await calling.fork_answer(self._control, START_S)
         for name, why in answer.get("missed", {}).items():
             why = why.strip().partition("\n")[0].removesuffix(".")
             raise RootError(f"The package {name} cannot be imported: {why}. Name what it needs, too, or take it off.")
@@ -179,7 +177,7 @@ class ForkServer:
 
     async def _add(self, slot: Slot | None) -> None:
         await asyncio.get_running_loop().sock_sendall(self._control, b"nursery")
-        answer, fds = await receive(self._control, SPAWN_S)
+        answer, fds = await calling.fork_answer(self._control, SPAWN_S)
         if len(fds) != 2:
             raise SandboxProcessError(str(answer.get("error", "malformed answer")))
         spawner = Spawner(_socket(fds[1]), slot)
@@ -278,27 +276,6 @@ class ForkServer:
         finally:  # whoever waits here may be cancelled
             for sock in (self._control, *(spawner.control for spawner in self._spawners)):
                 sock.close()
-
-
-async def receive(control: socket.socket, timeout: float) -> tuple[dict[str, Any], list[int]]:
-    """Receive one answer and the file descriptors that came with it.
-
-    Raises:
-        WorldError: whoever should answer is gone.
-        TimeoutError: it took longer than ``timeout`` seconds.
-    """
-    async with asyncio.timeout(timeout):
-        await readable(control.fileno())
-    try:
-        data, fds, _, _ = socket.recv_fds(control, 4096, 4)
-    except OSError as error:
-        raise SandboxProcessError(f"the fork server is gone: {error}") from error
-    if not data:
-        raise SandboxProcessError("the fork server is gone")
-    for fd in fds:
-        os.set_inheritable(fd, False)
-    answer: dict[str, Any] = json.loads(data)
-    return answer, list(fds)
 
 
 def _socket(fd: int) -> socket.socket:

@@ -7,12 +7,13 @@ import hashlib
 import os
 import sys
 from collections.abc import Collection, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypedDict
 
 from . import frames
 from .calling import Ended, Request
 
-Message = tuple[dict[str, Any], list[bytes]]
+Message = tuple[Mapping[str, object], list[bytes]]
 PROGRAMS, PACKAGES = "/usr/bin", "/opt/site"
 _OURS = {"bin", "box", "dev", "lib", "lib64", "opt", "proc", "tmp", "usr"}
 _FIELDS = ("ended", "rc", "wall_s", "cpu_s", "peak_kib", "output_bytes", "lost", "note", "tier")
@@ -33,22 +34,57 @@ def version(folder: str = _HERE) -> str:
     return digest.hexdigest()[:16]
 
 
-def message_of(number: int, request: Request, root: dict[str, Any]) -> Message:
-    """The message of ``request``; ``root`` names executables, modules, what is imported of them beforehand, and the
-    versions of those that are ours."""
+class ImageRoot(TypedDict):
+    """What a call may use of an image: executables, modules, what is imported of them beforehand, and the versions of
+    those that are ours."""
+
+    executables: list[str]
+    modules: list[str]
+    preloaded: list[str]
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request, its number, and what it may use."""
+
+    id: int
+    request: Request
+    root: ImageRoot
+
+
+def greeting() -> Message:
+    """The first message of an image."""
+    return {"ready": True, "version": version(), **inventory()}, []
+
+
+def inventory_in(header: dict[str, Any]) -> dict[str, list[str]]:
+    """What the image behind the greeting ``header`` has.
+
+    Raises:
+        KeyError, ValueError: it is malformed, or of another version.
+    """
+    if not header["ready"] or header["version"] != version():
+        raise ValueError("it is of another version: build the image again")
+    return {name: header[name] for name in ("executables", "modules")}
+
+
+def message_of(number: int, request: Request, root: ImageRoot) -> Message:
+    """The message of ``request``, which may use ``root``."""
     header = {"id": number, "kind": request.kind, "wall_s": request.wall_s, "mem_mib": request.mem_mib, "root": root}
     return {**header, "files": list(request.files)}, [request.guest, request.code, *request.files.values()]
 
 
-def request(header: dict[str, Any], blobs: list[bytes]) -> Request:
-    """The other way round.
+def call(header: dict[str, Any], blobs: list[bytes]) -> Call:
+    """``message_of``, the other way round.
 
     Raises:
         KeyError, ValueError: it is malformed.
     """
     guest, code, *contents = blobs
     files = dict(zip(header["files"], contents, strict=True))
-    return Request(header["kind"], code, files, float(header["wall_s"]), int(header["mem_mib"]), guest)
+    request = Request(header["kind"], code, files, float(header["wall_s"]), int(header["mem_mib"]), guest)
+    return Call(header["id"], request, header["root"])
 
 
 def answered(number: int, ended: Ended) -> Message:
@@ -62,7 +98,7 @@ def failed(number: int, why: str) -> Message:
     return {"id": number, "error": why, "files": []}, []
 
 
-def say(fd: int, header: dict[str, Any], blobs: list[bytes]) -> None:
+def say(fd: int, header: Mapping[str, object], blobs: list[bytes]) -> None:
     """Write the message piece by piece: a copy of everything would count against the container's memory."""
     frames.write(fd, frames.head(header, blobs))
     for blob in blobs:

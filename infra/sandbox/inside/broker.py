@@ -7,10 +7,10 @@ import json
 import os
 import socket
 import sys
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from . import asking, calling, fork_server, kernel
-from .asking import closed, differing, forget, inventory
+from .asking import Call, ImageRoot, Message, closed, differing, forget
 from .calling import SandboxProcess, SandboxProcessError
 
 SERVERS = 4
@@ -29,7 +29,7 @@ def main() -> NoReturn:
         os._exit(0)
 
 
-def ancestor(control_fd: int, root: dict[str, Any]) -> None:
+def ancestor(control_fd: int, root: ImageRoot) -> None:
     """Run a fork server whose sandbox processes see what ``root`` names and nothing else. The rest is covered in a
     mount namespace above theirs, where none of them can uncover it."""
     uid, gid = os.getuid(), os.getgid()
@@ -54,7 +54,7 @@ class _ForkServer:
         self.busy = 0
 
     @classmethod
-    async def start(cls, root: dict[str, Any]) -> "_ForkServer":
+    async def start(cls, root: ImageRoot) -> "_ForkServer":
         if why := differing(root["versions"]):
             raise SandboxProcessError(why)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -65,8 +65,8 @@ class _ForkServer:
                 sys.executable, *arguments, pass_fds=[theirs.fileno()], stdin=_NULL, stdout=_NULL
             )
         server = cls(process, ours)
-        await server._receive(START_S)  # it is there
-        message, _ = await server._receive(START_S)  # and has imported everything
+        await calling.fork_answer(ours, START_S)  # it is there
+        message, _ = await calling.fork_answer(ours, START_S)  # and has imported everything
         if not message.get("ready"):
             raise SandboxProcessError(f"the fork server misses {message.get('missed')}")
         return server
@@ -74,23 +74,12 @@ class _ForkServer:
     async def child(self) -> SandboxProcess:
         async with self._turn:
             await asyncio.get_running_loop().sock_sendall(self._control, b"spawn")
-            message, fds = await self._receive(SPAWN_S)
+            message, fds = await calling.fork_answer(self._control, SPAWN_S)
         if len(fds) != 4:
             raise SandboxProcessError(str(message.get("error", "malformed answer")))
         sock = socket.socket(fileno=fds[1])
         sock.setblocking(False)
         return SandboxProcess(fds[0], sock, fds[2], fds[3])
-
-    async def _receive(self, timeout: float) -> tuple[dict[str, Any], list[int]]:
-        async with asyncio.timeout(timeout):
-            await calling.readable(self._control.fileno())
-        data, fds, _, _ = socket.recv_fds(self._control, 4096, 4)
-        if not data:
-            raise SandboxProcessError("the fork server is gone")
-        for fd in fds:
-            os.set_inheritable(fd, False)
-        message: dict[str, Any] = json.loads(data)
-        return message, list(fds)
 
     async def close(self) -> None:
         self._control.close()
@@ -110,34 +99,33 @@ class _SandboxBroker:
         """Until the input ends."""
         loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(limit=1 << 20)
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(0), "rb"))
-        await self._say({"ready": True, "version": asking.version(), **inventory()}, [])
+        await self._say(asking.greeting())
         while True:
             header, blobs = await calling.receive(reader)
-            call = asyncio.create_task(self._serve(header, blobs))
-            self._calls.add(call)
-            call.add_done_callback(self._calls.discard)
+            task = asyncio.create_task(self._serve(asking.call(header, blobs)))
+            self._calls.add(task)
+            task.add_done_callback(self._calls.discard)
 
-    async def _serve(self, header: dict[str, Any], blobs: list[bytes]) -> None:
-        request = asking.request(header, blobs)
+    async def _serve(self, call: Call) -> None:
         try:
-            server = await self._server(header["root"])
+            server = await self._server(call.root)
         except (SandboxProcessError, OSError) as error:
-            await self._say(*asking.failed(header["id"], f"{type(error).__name__}: {error}"))
+            await self._say(asking.failed(call.id, f"{type(error).__name__}: {error}"))
             return
         server.busy += 1
         try:
             child = await server.child()
             try:
-                message = asking.answered(header["id"], await calling.run(child, request))
+                message = asking.answered(call.id, await calling.run(child, call.request))
             finally:
                 child.release()
         except SandboxProcessError as error:
-            message = asking.failed(header["id"], str(error))
+            message = asking.failed(call.id, str(error))
         finally:
             server.busy -= 1
-        await self._say(*message)
+        await self._say(message)
 
-    async def _server(self, root: dict[str, Any]) -> _ForkServer:
+    async def _server(self, root: ImageRoot) -> _ForkServer:
         key = json.dumps(root)
         task = self._servers.pop(key, None)
         if task is None:
@@ -152,7 +140,7 @@ class _SandboxBroker:
                 del self._servers[key]
                 await task.result().close()
 
-    async def _say(self, header: dict[str, Any], blobs: list[bytes]) -> None:
+    async def _say(self, message: Message) -> None:
         """Whole messages, one after the other, however slowly the other end reads."""
         async with self._turn:
-            await asyncio.to_thread(asking.say, self._answers, header, blobs)
+            await asyncio.to_thread(asking.say, self._answers, *message)

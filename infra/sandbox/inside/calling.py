@@ -9,7 +9,7 @@ import signal
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 from . import frames
 
@@ -209,6 +209,36 @@ async def receive(reader: asyncio.StreamReader) -> tuple[dict[str, Any], list[by
     if not all(isinstance(size, int) and size >= 0 for size in sizes) or sum(sizes) > MAX_REPORT:
         raise ValueError("a malformed message")
     return header, [await reader.readexactly(size) for size in sizes]
+
+
+class ForkAnswer(TypedDict, total=False):
+    """What a fork server or a spawner answers: the pid of what it made, why it made none, or what it could import."""
+
+    pid: int
+    error: str
+    ready: bool
+    missed: dict[str, str]
+
+
+async def fork_answer(control: socket.socket, timeout: float) -> tuple[ForkAnswer, list[int]]:
+    """Receive one answer of a fork server and the file descriptors that came with it.
+
+    Raises:
+        SandboxProcessError: whoever should answer is gone.
+        TimeoutError: it took longer than ``timeout`` seconds.
+    """
+    async with asyncio.timeout(timeout):
+        await readable(control.fileno())
+    try:
+        data, fds, _, _ = socket.recv_fds(control, 4096, 4)
+    except OSError as error:
+        raise SandboxProcessError(f"the fork server is gone: {error}") from error
+    if not data:
+        raise SandboxProcessError("the fork server is gone")
+    for fd in fds:
+        os.set_inheritable(fd, False)
+    answer: ForkAnswer = json.loads(data)
+    return answer, list(fds)
 
 
 async def readable(fd: int) -> None:

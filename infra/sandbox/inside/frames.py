@@ -3,7 +3,7 @@
 import json
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 MAX_HEADER = 16 << 20
@@ -11,12 +11,12 @@ MAX_HEADER = 16 << 20
 _LENGTH = struct.Struct("!I")
 
 
-def pack(header: dict[str, Any], blobs: Sequence[bytes] = ()) -> bytes:
+def pack(header: Mapping[str, object], blobs: Sequence[bytes] = ()) -> bytes:
     """Encode a message: header and blobs as one string of bytes."""
     return b"".join([head(header, blobs), *blobs])
 
 
-def head(header: dict[str, Any], blobs: Sequence[bytes]) -> bytes:
+def head(header: Mapping[str, object], blobs: Sequence[bytes]) -> bytes:
     """Encode the part of a message that comes before its blobs."""
     body = json.dumps({**header, "sizes": [len(b) for b in blobs]}).encode()
     return _LENGTH.pack(len(body)) + body
@@ -63,5 +63,5 @@ def read(fd: int) -> tuple[dict[str, Any], list[bytes]]:
     Raises:
         EOFError: none came.
     """
-    header: dict[str, Any] = json.loads(read_exactly(fd, length(read_exactly(fd, 4))))
+    header = json.loads(read_exactly(fd, length(read_exactly(fd, 4))))
     return header, [read_exactly(fd, size) for size in header["sizes"]]

@@ -12,7 +12,7 @@ import socket
 from typing import Any, NoReturn
 
 from . import asking, calling, fork_server, frames, shim
-from .asking import closed, differing, forget, inventory
+from .asking import Call, closed, differing, forget
 from .calling import Ended, Request, SandboxProcess, SandboxProcessError
 
 MAX_INODES = 2600
@@ -36,10 +36,10 @@ def main(proc: str) -> NoReturn:
     requests, answers = os.dup(0), os.dup(1)
     for fd in (0, 1):
         os.dup2(os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC), fd)
-    frames.write(answers, frames.pack({"ready": True, "version": asking.version(), **inventory()}))
-    header, blobs = frames.read(requests)
-    if why := differing(header["root"]["versions"]):
-        asking.say(answers, *asking.failed(header["id"], why))
+    asking.say(answers, *asking.greeting())
+    call = asking.call(*frames.read(requests))
+    if why := differing(call.root["versions"]):
+        asking.say(answers, *asking.failed(call.id, why))
         os._exit(0)
     ours, theirs = socket.socketpair()
     out, out_end = os.pipe2(os.O_CLOEXEC)
@@ -47,24 +47,25 @@ def main(proc: str) -> NoReturn:
     child = _Own(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), ours, out, err)
     done = _thread.allocate_lock()
     done.acquire()
-    _thread.start_new_thread(_relay, (child, header, asking.request(header, blobs), (requests, answers), done))
-    blobs.clear()
-    hidden = closed(header["root"]["executables"], header["root"]["modules"])
-    forget(header["root"]["modules"])
-    shim.adopt(theirs.fileno(), out_end, err_end, proc, (*hidden, *(["/opt"] if header["kind"] == "shell" else [])))
+    _thread.start_new_thread(_relay, (child, call, (requests, answers), done))
+    root, kind = call.root, call.request.kind
+    del call  # the payload, a fork of this thread, needs nothing of it
+    hidden = closed(root["executables"], root["modules"])
+    forget(root["modules"])
+    shim.adopt(theirs.fileno(), out_end, err_end, proc, (*hidden, *(["/opt"] if kind == "shell" else [])))
     theirs.close()
     done.acquire()
     os._exit(0)
 
 
-def _relay(child: SandboxProcess, header: dict[str, Any], request: Request, host: tuple[int, int], done: Any) -> None:
+def _relay(child: SandboxProcess, call: Call, host: tuple[int, int], done: Any) -> None:
     """Speaks with the shim, which is the main thread. It holds no lock of the interpreter before the payload, which is
     a fork of that thread, is ready."""
     select.select([child.sock], [], [])
     try:
-        message = asking.answered(header["id"], asyncio.run(_run(child, request, host[0])))
+        message = asking.answered(call.id, asyncio.run(_run(child, call.request, host[0])))
     except SandboxProcessError as error:
-        message = asking.failed(header["id"], str(error))
+        message = asking.failed(call.id, str(error))
     except BaseException:
         os._exit(1)
     asking.say(host[1], *message)

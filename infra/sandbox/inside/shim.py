@@ -12,7 +12,7 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from . import frames, kernel, landlock, payload
 from .harvest import Harvest
@@ -35,6 +35,15 @@ class PayloadEnd:
     status: int = 0
     ended: str = ""
     wall_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class CallLimits:
+    """The kind of a call, the seconds and the MiB that it may take."""
+
+    kind: str
+    wall_s: float
+    mem_mib: int
 
 
 def run(
@@ -83,14 +92,15 @@ def _work(
     frames.write(sock, frames.pack({"ready": True}))
     with contextlib.suppress(EOFError, OSError):
         header, (guest,) = frames.read(sock)
+        limits = CallLimits(header["kind"], header["wall_s"], header["mem_mib"])
         try:
-            peer = _start_guest(ahead or _fork_guest(proc, closed), header, guest) if guest else _no_guest(ahead)
-            text = _receive(sock, header, may_mount=not closed)
+            peer = _start_guest(ahead or _fork_guest(proc, closed), limits, guest) if guest else _no_guest(ahead)
+            text = _receive(sock, limits, may_mount=not closed)
         except (OSError, ValueError, RuntimeError) as error:  # what an earlier call left behind may not fit here
             frames.write(sock, frames.pack({"refused": f"it cannot be set up: {error}"[:400]}))
             return
-        memory = _bound(header["mem_mib"] << 20, proc, group)
-        _serve(sock, header, text, (memory, locks), child, code, peer)
+        memory = _bound(limits.mem_mib << 20, proc, group)
+        _serve(sock, limits, text, (memory, locks), child, code, peer)
 
 
 def _bound(limit: int, proc: int, group: Sequence[int]) -> ControlGroup | Watchdog:
@@ -207,12 +217,12 @@ def _fork_guest(proc: int, closed: tuple[str, ...]) -> tuple[int, int]:
     return child, channel
 
 
-def _start_guest(guest: tuple[int, int], limits: dict[str, Any], code: bytes) -> int:
+def _start_guest(guest: tuple[int, int], limits: CallLimits, code: bytes) -> int:
     """Give the guest its code. Returns the call's end of the socket between both."""
     child, channel = guest
     ours, theirs = (side.detach() for side in socket.socketpair())
     _limit(child, limits)
-    _send_code(channel, limits, code, theirs)
+    _send_code(channel, limits.kind, code, theirs)
     os.close(channel)
     return ours
 
@@ -226,22 +236,22 @@ def _no_guest(ahead: tuple[int, int] | None) -> int:
     return -1
 
 
-def _limit(child: int, limits: dict[str, Any]) -> None:
-    resource.prlimit(child, resource.RLIMIT_AS, ((limits["mem_mib"] << 20) + (1 << 30),) * 2)
-    resource.prlimit(child, resource.RLIMIT_CPU, (int(limits["wall_s"]) + 2,) * 2)
+def _limit(child: int, limits: CallLimits) -> None:
+    resource.prlimit(child, resource.RLIMIT_AS, ((limits.mem_mib << 20) + (1 << 30),) * 2)
+    resource.prlimit(child, resource.RLIMIT_CPU, (int(limits.wall_s) + 2,) * 2)
 
 
-def _send_code(channel: int, header: dict[str, Any], code: bytes, stdin: int) -> None:
+def _send_code(channel: int, kind: str, code: bytes, stdin: int) -> None:
     """Send a payload its ``code``, and ``stdin``, which is closed here, unless it is -1."""
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may be dead already
         kernel.send_descriptor(channel, b"S", stdin)
-        frames.write(channel, frames.pack({"kind": header["kind"]}, [code]))
+        frames.write(channel, frames.pack({"kind": kind}, [code]))
 
 
-def _receive(sock: int, limits: dict[str, Any], *, may_mount: bool) -> bytes:
+def _receive(sock: int, limits: CallLimits, *, may_mount: bool) -> bytes:
     """The code of the call, its files laid out. Nothing of them is kept here: that would be the call's memory."""
     header, blobs = frames.read(sock)
-    if limits["kind"] == "shell" and may_mount:
+    if limits.kind == "shell" and may_mount:
         for path in ("/opt/python", "/opt/site"):
             _cover(path)  # the shell has the executables of the allowlist and no interpreter
     for name, data in zip(header["files"], blobs[1:], strict=True):
@@ -251,7 +261,7 @@ def _receive(sock: int, limits: dict[str, Any], *, may_mount: bool) -> bytes:
 
 def _serve(
     sock: int,
-    header: dict[str, Any],
+    limits: CallLimits,
     text: bytes,
     watch: tuple[ControlGroup | Watchdog, Locks | None],
     child: int,
@@ -259,25 +269,22 @@ def _serve(
     peer: int,
 ) -> None:
     memory, locks = watch
-    _limit(child, header)
+    _limit(child, limits)
     start = time.monotonic()
-    _send_code(code, header, text, os.dup(peer) if peer >= 0 else -1)
+    _send_code(code, limits.kind, text, os.dup(peer) if peer >= 0 else -1)
     os.close(code)  # of the socket to a guest one end stays here: it has nothing to do any more when the call ends
-    outcome = _watch(memory, child, start, header["wall_s"], sock, locks)
-    report = {**_report(outcome, memory), "tier": memory.tier}
-    harvest = Harvest()
-    frames.write(sock, frames.pack({**report, "files": harvest.names, "lost": harvest.lost}, harvest.contents))
-
-
-def _report(outcome: PayloadEnd, memory: ControlGroup | Watchdog) -> dict[str, Any]:
+    outcome = _watch(memory, child, start, limits.wall_s, sock, locks)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return {
+    report = {
         "ended": outcome.ended,
         "rc": os.waitstatus_to_exitcode(outcome.status),
         "wall_s": outcome.wall_s,
         "cpu_s": used.ru_utime + used.ru_stime,
         "peak_kib": memory.end(used.ru_maxrss),
+        "tier": memory.tier,
     }
+    harvest = Harvest()
+    frames.write(sock, frames.pack({**report, "files": harvest.names, "lost": harvest.lost}, harvest.contents))
 
 
 def _stage(name: str, data: bytes) -> None:

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -28,7 +28,7 @@ class Crew(Worker):
     def __init__(
         self,
         target: str,
-        options: dict[str, Any],
+        options: Mapping[str, object],
         *,
         processes: int,
         threads: int = 1,
