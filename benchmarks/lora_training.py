@@ -26,8 +26,7 @@ from typing import Any
 import torch
 
 from agent0.events.values import Trajectory
-from agent0.infra.engine.formats.best_format import best_format
-from agent0.infra.engine.formats.processor import processor
+from agent0.infra.engine.formats.best_format import best_format, processor
 from agent0.infra.training.loop import Training
 from agent0.ports.training import Sample, TrainJob
 from benchmarks.rollouts import FEATURES

@@ -30,7 +30,7 @@ from agent0.infra.training.batches import padded
 from agent0.infra.training.forward import forward_of
 from agent0.infra.training.launch.distributed import Team
 from agent0.infra.training.launch.recipe import Recipe
-from agent0.infra.training.mismatch import differences, mismatch
+from agent0.infra.training.metrics import differences, mismatch
 from agent0.infra.training.packed_lora import PackedBase, PackedLora
 from agent0.ports.models import GenerateRequest, Model, Sampling
 from agent0.ports.training import Sample

@@ -87,7 +87,6 @@ OUTSIDERS = {
         "infra/mcp/http.py",
         "infra/models/anthropic/*.py",
         "infra/models/openai/*.py",
-        "infra/models/calls/readable.py",
         "infra/models/calls/refusals.py",
     ),
     "jinja2": ("agent0/api/*", "agent0/report/*", "infra/engine/*"),
@@ -124,6 +123,8 @@ OUTSIDERS = {
         "agent0/config/catalogue.py",
         "agent0/tools/*",
         "infra/log/nats_server.py",
+        "infra/log/publishing.py",
+        "infra/weights/model_config.py",
         "infra/integrity/archive.py",  # its manifest is a stranger's
         "infra/mcp/*",
         "infra/integrity/seal_journal.py",  # its lines may be damaged

@@ -16,9 +16,8 @@ from agent0.infra.engine.inference import Engine
 from agent0.infra.engine.requests import TurnRequest
 from agent0.infra.models.transformers import BASE, FOLDER, tiny
 from agent0.infra.tiny.build import build
-from agent0.infra.tiny.climb_examples import climb_example
 from agent0.infra.tiny.courses import DEFAULT_MIX, MIXES, Mix, read_mix
-from agent0.infra.tiny.examples import TAUGHT, Phase, call_text, tool_example, training_examples
+from agent0.infra.tiny.examples import TAUGHT, Phase, call_text, climb_example, tool_example, training_examples
 from agent0.infra.training import course_replay
 from agent0.ports.models import Model, Sampling
 from agent0.rollout.prompts import prompt, render

@@ -142,9 +142,9 @@ class Bus:
                 await self._broker.stop()
             self._broker = None
 
-    async def idle(self, run: str = "") -> bool:
-        """Whether nothing is under way here (of ``run``, where named) and the durables have nothing left to deliver."""
-        if self._reactions.busy(run):
+    async def idle(self) -> bool:
+        """Whether nothing is under way here and the durables have nothing left to deliver."""
+        if self._reactions.busy():
             return False
         try:
             if not await self.run_consumers.resolved():
@@ -156,7 +156,7 @@ class Bus:
                         return False
         except (Error, TimeoutError, Agent0Error):
             return False
-        return not self._reactions.busy(run)
+        return not self._reactions.busy()
 
     # --- subscribers ----------------------------------------------------------------------------------------------
 

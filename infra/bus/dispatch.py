@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import logging
 import traceback
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from datetime import datetime, timedelta
 from time import monotonic
@@ -57,11 +56,11 @@ class Reactions:
         self._outages = Outages(self.report, settings.handlers.retry_delay_s, clock)
         self._fatal, self._lacks_for = fatal, lacks_for
         self._alone = asyncio.Lock()
-        self._busy: Counter[str] = Counter()
+        self._messages = 0
 
-    def busy(self, run: str = "") -> bool:
-        """Whether a message (of ``run``, where named) is being handled."""
-        return self._busy[run] > 0 if run else self._busy.total() > 0
+    def busy(self) -> bool:
+        """Whether a message is being handled."""
+        return self._messages > 0
 
     def stop_waiting(self) -> None:
         """Give back what only waits for a dependency, now and from now on."""
@@ -74,7 +73,7 @@ class Reactions:
             await self._handle(handler, delivery)
 
     async def _handle(self, handler: Reaction, delivery: Delivery) -> None:
-        self._busy[delivery.recorded.run] += 1
+        self._messages += 1
         try:
             with delivery.working():
                 await self._route(handler, delivery.recorded, delivery.recorded, delivery)
@@ -94,7 +93,7 @@ class Reactions:
                 delay_s = self._settings.retry_delay_s * 2.0 ** min(delivery.deliveries - 1, 32)
                 await delivery.nack(min(delay_s, LONGEST_DELAY_S))
         finally:
-            self._busy[delivery.recorded.run] -= 1
+            self._messages -= 1
 
     async def give_up(self, advisory: Advisory) -> None:
         """Make a dead letter of a message that the server gave up at a bound on its deliveries."""

@@ -24,14 +24,7 @@ EVERY = 512
 """Of the older ones every so many is kept, so that any state is at most this many events away."""
 IDLE_VIEWS = 16
 """Views of runs that are over, or of no run, which stay in memory."""
-_NOTED = (
-    RunResumed,
-    RunCancelled,
-    DependencyLost,
-    DependencyRestored,
-    ReactionTried,
-    ReactionRetried,
-)
+_NOTED = (RunResumed, RunCancelled, DependencyLost, DependencyRestored, ReactionTried, ReactionRetried)
 
 
 class BrokenViewError(Exception):

@@ -7,7 +7,6 @@ import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from uuid import uuid4
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from agent0.evaluation.benchmarks import Item, benchmarks, make_items, read_item
 from agent0.events.benchmarks import BenchmarksIndexed
 from agent0.events.values import Task
 from agent0.infra.storage.datasets import find
+from agent0.infra.storage.files import whole_file
 from agent0.ports.models import Embedder
 from agent0.ports.storage import Contamination
 from agent0.settings import CurriculumConfig
@@ -143,12 +143,7 @@ def _load(path: Path, rows: int) -> "np.ndarray | None":
 
 def _store(path: Path, vectors: "np.ndarray") -> None:
     """Never half a file under the final name; a disk that is full costs the next process its time, nothing else."""
-    fresh = path.with_name(f".{uuid4().hex}")
-    try:
+    with contextlib.suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with fresh.open("wb") as file:
+        with whole_file(path) as fresh, fresh.open("wb") as file:
             np.save(file, vectors)
-        fresh.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            fresh.unlink()

@@ -20,13 +20,10 @@ class MiniLM:
 
     version = f"minilm-{WEIGHTS[:12]}"
 
-    def __init__(self, folder: str = "", sha256: str = WEIGHTS) -> None:
+    def __init__(self, folder: str = "") -> None:
         self.archives = RunArchives()
-        self._worker = Worker(
-            "agent0.infra.embeddings.worker:EmbeddingEncoder",
-            {"folder": folder, "sha256": sha256},
-            without=("bitsandbytes",),
-        )
+        target = "agent0.infra.embeddings.worker:EmbeddingEncoder"
+        self._worker = Worker(target, {"folder": folder}, without=("bitsandbytes",))
 
     @property
     def pid(self) -> int | None:

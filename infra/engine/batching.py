@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
-ROUNDS = 8
+WAIT_S, ROUNDS = 0.004, 8
 """Waits before a batch starts while requests trickle in one by one."""
 
 
@@ -29,13 +29,9 @@ class Batcher(Generic[Asked, Answer]):
     """
 
     def __init__(
-        self,
-        run: "Callable[[Hashable, Sequence[Asked]], Awaitable[Sequence[Answer | Exception]]]",
-        *,
-        max_batch: int,
-        wait_s: float = 0.004,
+        self, run: "Callable[[Hashable, Sequence[Asked]], Awaitable[Sequence[Answer | Exception]]]", *, max_batch: int
     ) -> None:
-        self._run, self._max, self._wait_s = run, max_batch, wait_s
+        self._run, self._max = run, max_batch
         self._groups: dict[str, deque[_Waiting[Asked, Answer]]] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -74,7 +70,7 @@ class Batcher(Generic[Asked, Answer]):
             if not before < count < self._max:
                 return
             before = count
-            await asyncio.sleep(self._wait_s)
+            await asyncio.sleep(WAIT_S)
 
     def _next(self) -> "list[_Waiting[Asked, Answer]]":
         batch: list[_Waiting[Asked, Answer]] = []

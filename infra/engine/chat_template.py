@@ -51,7 +51,8 @@ class Chat:
         token, with what it was sampled after, so that every context begins with the one before it.
         """
         ids: list[int] = []
-        for part, _ in self._laid(turns, _described(tools), True):
+        described = json.dumps([vars(tool) for tool in tools]) if tools else ""
+        for part, _ in self._laid(turns, described, True):
             ids += part
         return ids + (self._ids(self._trusted, prefill) if prefill else [])
 
@@ -169,7 +170,3 @@ def chat_of(folder: Path, arguments: Mapping[str, object] | None = None) -> Chat
     except (OSError, ValueError, KeyError, ImportError) as error:
         why = f"{type(error).__name__}: {error}"[:300]
         raise DependencyError(f"The tokenizer in {folder}", why, "Save or download it again.") from error
-
-
-def _described(tools: Sequence[ToolSpec]) -> str:
-    return json.dumps([vars(tool) for tool in tools]) if tools else ""

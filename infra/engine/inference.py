@@ -4,20 +4,20 @@ Small models are computed as functions, all others through transformers."""
 
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
 import torch
 from safetensors import SafetensorError
+from torch import Tensor
 
 from agent0.errors import ConfigError, DependencyError, OperationError
 from agent0.events.values import Turn
 from agent0.infra.engine.adapter import OTHER_BASE, Adapter, unpack
 from agent0.infra.engine.chat_template import Chat, tokenizer_of
 from agent0.infra.engine.decoding import write
-from agent0.infra.engine.likelihood import Score, likelihoods
 from agent0.infra.engine.memory_need import trained_precision
 from agent0.infra.engine.qwen2_functional import Weights, logprobs, parts_of, shape_of, weights_of
 from agent0.infra.engine.requests import TurnRequest, Written
@@ -28,6 +28,11 @@ from agent0.ports.models import Likely
 from agent0.training.objectives.policy_gradient import token_logprobs
 
 ADAPTERS_KEPT = 4
+TEXTS_AT_ONCE = 16
+"""Texts that a model did not write, in one pass."""
+Score = Callable[[Tensor, Tensor, int], Tensor]
+"""From token ids and where they are no padding, both [rows, T], to log-probabilities of the last so many of each row,
+[rows, so many]."""
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
@@ -184,7 +189,7 @@ class Engine:
                 w,
                 request.sampling,
                 room,
-                self._bias(request.sampling.bias),
+                [(self._chat.token_of(text), value) for text, value in request.sampling.bias],
                 request.margins,
                 partial(self._chat.has_written, request.sampling.stop),
             )
@@ -210,9 +215,6 @@ class Engine:
             return Written(self._chat.prompt(request.turns, request.tools, request.prefill))
         except OperationError as error:
             return Written(error=str(error))
-
-    def _bias(self, named: tuple[tuple[str, float], ...]) -> list[tuple[int, float]]:
-        return [(self._chat.token_of(text), value) for text, value in named]
 
     def _using(self, adapter: str) -> Any:
         if adapter:
@@ -281,3 +283,31 @@ def _left_padded(prompts: Sequence[list[int]], pad: int, device: str) -> tuple[t
     ids = torch.tensor([[pad] * (longest - len(p)) + p for p in prompts], device=device)
     attention = torch.tensor([[0] * (longest - len(p)) + [1] * len(p) for p in prompts], device=device)
     return ids, attention
+
+
+def likelihoods(
+    score: Score, chat: Chat, context: int, device: str, turns: Sequence[Turn], texts: Sequence[str]
+) -> list[Likely]:
+    """How likely each of ``texts`` is as the beginning of the assistant's next turn after ``turns``.
+
+    Raises:
+        OperationError: a text is empty, or does not fit into ``context`` tokens.
+    """
+    prompt, written = chat.prompt(turns), [chat.written(text) for text in texts]
+    if not all(written):
+        raise OperationError("An empty text has no likelihood.")
+    if len(prompt) + max(map(len, written)) > context:
+        raise OperationError("The texts do not fit into the model's context.", f"It has {context} tokens.")
+    sums: list[float] = []
+    for start in range(0, len(written), TEXTS_AT_ONCE):
+        sums += _sums(score, prompt, written[start : start + TEXTS_AT_ONCE], chat.pad, device)
+    return [Likely(total, len(ids), len(text)) for total, ids, text in zip(sums, written, texts, strict=True)]
+
+
+def _sums(score: Score, prompt: list[int], batch: list[list[int]], pad: int, device: str) -> list[float]:
+    """Padded on the right, so every position is that of its text alone."""
+    longest = max(map(len, batch))
+    rows = [prompt + ids + [pad] * (longest - len(ids)) for ids in batch]
+    attention = [[1] * (len(prompt) + len(ids)) + [0] * (longest - len(ids)) for ids in batch]
+    logprobs = score(torch.tensor(rows, device=device), torch.tensor(attention, device=device), longest).tolist()
+    return [sum(each[: len(ids)]) for each, ids in zip(logprobs, batch, strict=True)]

@@ -14,8 +14,7 @@ from torch import Tensor
 from torch.nn.functional import embedding, pad, scaled_dot_product_attention, silu
 from torch.utils.checkpoint import checkpoint
 
-from agent0.infra.engine.formats.chosen_logprobs import ChosenLogprobs
-from agent0.infra.engine.formats.products import Adapted, Packing, Product, Single, beside
+from agent0.infra.engine.formats.products import Adapted, ChosenLogprobs, Packing, Product, Single, beside
 from agent0.infra.engine.memory_need import LARGEST
 
 _INNER = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")

@@ -221,7 +221,8 @@ class Billed:
                 )
         except UsageError as wrong:
             error = type(wrong).__name__
-            return None, _full(reservation), replace(purpose, reason=f"{error}: {wrong.why}"), error
+            full = None if reservation.amount is None else Price(reservation.amount, "")
+            return None, full, replace(purpose, reason=f"{error}: {wrong.why}"), error
         details = {"reason": "nobody knows the price"} if price is None else {"prices": price.table}
         return tokens, price, replace(purpose, **details), ""
 
@@ -264,12 +265,7 @@ class Billed:
         await self._books.log.queue.put(write)
 
     def _note(
-        self,
-        request: GenerateRequest,
-        of: Try,
-        prompt: Artifact | None,
-        output: Artifact | None,
-        fields: CallFields,
+        self, request: GenerateRequest, of: Try, prompt: Artifact | None, output: Artifact | None, fields: CallFields
     ) -> ModelCalled:
         remote = self.remote
         event_fields: CallFields = {"model": remote.model, "finish": "error", "usage": Usage(), "cache": of.cache}
@@ -342,8 +338,3 @@ def prompt_bytes(request: GenerateRequest) -> int:
     parts += [json.dumps(asdict(tool), ensure_ascii=False) for tool in request.tools]
     parts += [json.dumps(request.schema or {}, ensure_ascii=False), request.prefill]
     return sum(len(part.encode()) for part in parts) + TEMPLATE_BYTES
-
-
-def _full(reservation: Reservation) -> Price | None:
-    """All that was reserved; None where nobody knew what to reserve."""
-    return None if reservation.amount is None else Price(reservation.amount, "")

@@ -64,12 +64,7 @@ class Summaries:
     """
 
     def __init__(
-        self,
-        model: Model,
-        name: str,
-        longest: int,
-        store: Store | None = None,
-        within_s: float = 60.0,
+        self, model: Model, name: str, longest: int, store: Store | None = None, within_s: float = 60.0
     ) -> None:
         self._model, self.name, self._longest, self._within_s = model, name, longest, within_s
         self._store, self._breaker = store, Breaker(5, 30.0)

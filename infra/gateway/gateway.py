@@ -1,9 +1,9 @@
 """The one way to models that cost money: out of the cache, else the model that is meant, else those that stand in."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
-from typing import Literal
+from typing import Literal, TypeVar
 from uuid import uuid4
 
 from agent0.errors import (
@@ -25,6 +25,7 @@ from agent0.infra.gateway.streaming import BYTES_A_TOKEN, heard, require_held, w
 from agent0.ports.models import GenerateRequest, Generation, Likelihood, Model, Resting
 from agent0.routing.breaker import Breaker
 
+T = TypeVar("T")
 ELSEWHERE = (DependencyError, TransientError)
 """Failures after which the next model of the chain is asked. What is wrong with request, key or settings is raised."""
 WELL = (BudgetExhaustedError, ModelChangedError, ServerBusyError)
@@ -100,11 +101,7 @@ class RemoteLink:
             why = f"It failed {breaker.failed} times in a row; it is asked again in {wait_s:.0f} s."
             raise DependencyError(self.name, why)
         await self._guards.limits.wait(prompt_bytes(request) // BYTES_A_TOKEN + request.sampling.max_tokens)
-        try:
-            return await self._billed.ask(request, of)
-        except ELSEWHERE as error:
-            require_held(request, error)
-            raise
+        return await _unbroken(request, self._billed.ask(request, of))
 
     def _ended(self, error: BaseException | None) -> Health:
         """Have the breaker count how a call ended."""
@@ -131,18 +128,11 @@ class TriedModel:
     async def generate(self, request: GenerateRequest) -> Generation:
         """Write one turn; raises what the last try raised. StreamBrokenError: one that was passed on broke off."""
         request, text = with_held_text(heard(self._inner, request), self._hold)
-        written = await self._retries.call(lambda _: self._try(request))
+        written = await self._retries.call(lambda _: _unbroken(request, self._inner.generate(request)))
         if text:
             text.require_whole(written.text)
         self.name = self._inner.name
         return written
-
-    async def _try(self, request: GenerateRequest) -> Generation:
-        try:
-            return await self._inner.generate(request)
-        except ELSEWHERE as error:
-            require_held(request, error)
-            raise
 
 
 class LocalLink:
@@ -168,11 +158,16 @@ class LocalLink:
 
     async def ask(self, request: GenerateRequest, route: str, reason: str) -> Priced:
         """Ask it; raises what it raises."""
-        try:
-            return Priced(await self._model.generate(heard(self._model, request)), 0)
-        except ELSEWHERE as error:
-            require_held(request, error)
-            raise
+        return Priced(await _unbroken(request, self._model.generate(heard(self._model, request))), 0)
+
+
+async def _unbroken(request: GenerateRequest, asking: Awaitable[T]) -> T:
+    """What ``asking`` gives; StreamBrokenError where it fails after text of ``request`` was passed on."""
+    try:
+        return await asking
+    except ELSEWHERE as error:
+        require_held(request, error)
+        raise
 
 
 Link = RemoteLink | LocalLink

@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import Any, Self
 from uuid import uuid4
@@ -238,8 +239,9 @@ class Log:
             NotFoundError: the run's events are in an archive.
             DependencyError: the log does not answer.
         """
+        once = partial(self._decoder.decode, keep=False)  # does not drive out what was just stored
         async for stored in self._messages(Query(self._here(run, types), after, until)):
-            yield decoded_body(stored.message.data, stored.seq, self.asides, self._read_again)
+            yield decoded_body(stored.message.data, stored.seq, self.asides, once)
 
     async def tail(self, after: int, run: str = "", types: Sequence[str] = ()) -> AsyncIterator[Recorded]:
         """The same without an end: waits for what comes, through reconnections and restarts of the server."""
@@ -253,10 +255,6 @@ class Log:
             ValueError: it cannot be read.
         """
         return self._decoder.decode(seq, body)
-
-    def _read_again(self, seq: int, body: bytes) -> Recorded:
-        """As ``decode``; history that is read once does not drive out what was just stored."""
-        return self._decoder.decode(seq, body, keep=False)
 
     async def read_bodies(
         self, after: int = 0, until: int = 0, *, follow: bool = False

@@ -6,7 +6,7 @@ The reader alone knows its position. Whatever happens to the consumer, it is mad
 import asyncio
 import json
 import secrets
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
@@ -180,7 +180,7 @@ class _Consumer:
         """A new consumer as the server made it. Whoever may make one under any name may also change a handler's, so
         readers have names of their own, and take one that is free."""
         stream = self._query.stream
-        for name in _shuffled(READER_NAMES) if self._link.named else [""]:
+        for name in secrets.SystemRandom().sample(READER_NAMES, len(READER_NAMES)) if self._link.named else [""]:
             config.name = name or None
             body = {"stream_name": stream, "config": config.as_dict(), "action": "create"}
             subject = f"$JS.API.CONSUMER.CREATE.{stream}" + (f".{name}" if name else "")
@@ -316,10 +316,6 @@ class _Consumer:
         if self._last:
             return last.seq >= min(self._last, self._query.until or self._last)
         return last.count >= self._quota or bool(self._query.until and last.seq >= self._query.until)
-
-
-def _shuffled(names: Sequence[str]) -> list[str]:
-    return secrets.SystemRandom().sample(names, len(names))
 
 
 def _is_beat(message: Msg) -> bool:

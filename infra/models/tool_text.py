@@ -12,7 +12,7 @@ from itertools import groupby
 
 from agent0.chat_format import CLOSE, OPEN
 from agent0.events.values import Turn
-from agent0.ports.models import ToolSpec
+from agent0.ports.models import GenerateRequest, Sampling, ToolSpec
 
 _mark = re.compile(r"<(?=[|/]?[A-Za-z\uff5c|][\w\uff5c|]{0,40}>|\|)|\[(?=/?INST\])")
 _call = re.compile(f"({OPEN}|{CLOSE})")
@@ -82,3 +82,14 @@ def _assistant_text(text: str) -> str:
 def _signature(tool: ToolSpec) -> str:
     function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
     return json.dumps({"type": "function", "function": function}, ensure_ascii=False)
+
+
+ATTEMPT = GenerateRequest(
+    (
+        Turn(role="user", content="What is 12+30?"),
+        Turn(role="assistant", content="I compute it."),
+        Turn(role="tool", name="python", content="42"),
+    ),
+    Sampling(max_tokens=1),
+)
+"""What an attempt that calls a tool consists of; one token is written."""

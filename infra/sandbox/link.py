@@ -85,7 +85,9 @@ class SandboxLink:
             if self.dead:
                 raise SandboxProcessError(self._why("it is gone"))
             async with asyncio.timeout(request.wall_s + GRACE_S + SLACK_S + ANSWER_S):
-                await self._send(frames.pack(*asking.message_of(number, request, _image_root(root))))
+                async with self._turn:
+                    self._stdin.write(frames.pack(*asking.message_of(number, request, _image_root(root))))
+                    await self._stdin.drain()
                 return await answer
         except TimeoutError as error:
             raise SandboxProcessError("no answer came in time") from error
@@ -95,11 +97,6 @@ class SandboxLink:
             self._waiting.pop(number, None)
             if not answer.cancelled() and answer.done():
                 answer.exception()  # seen, whoever stopped waiting
-
-    async def _send(self, message: bytes) -> None:
-        async with self._turn:
-            self._stdin.write(message)
-            await self._stdin.drain()
 
     async def _listen(self, stdout: asyncio.StreamReader) -> None:
         try:

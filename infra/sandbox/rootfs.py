@@ -125,10 +125,7 @@ async def _ask_loader(files: list[str]) -> dict[str, frozenset[str]]:
     else:
         raise SandboxUnavailableError("The sandbox", "ldd is not in /usr/bin.", "Install it: apt-get install libc-bin")
     process = await asyncio.create_subprocess_exec(
-        *command_line,
-        env={"PATH": "/usr/bin:/bin"},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
+        *command_line, env={"PATH": "/usr/bin:/bin"}, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
     )
     text, _ = await process.communicate()
     out: dict[str, set[str]] = {}

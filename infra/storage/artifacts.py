@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from agent0.errors import DependencyError, LogError, NotFoundError
 from agent0.events.values import Artifact
-from agent0.infra.storage.files import file_digest
+from agent0.infra.storage.files import file_digest, whole_file
 from agent0.ports.storage import Artifacts
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -99,15 +99,8 @@ class FileArtifacts(Artifacts):
         """A half-written file never has the final name, and a named file survives a power loss."""
         for folder in (self._root.parent, self._root, path.parent):  # transcripts are private
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh = path.with_name(f".{uuid4().hex}")
-        try:
-            with fresh.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            fresh.replace(path)
-        finally:
-            fresh.unlink(missing_ok=True)
+        with whole_file(path) as fresh:
+            fresh.write_bytes(data)
         for folder in (path.parent, self._root):
             handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
             try:

@@ -3,9 +3,11 @@
 import errno
 import hashlib
 import os
+import secrets
 import shutil
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import IO
@@ -75,6 +77,19 @@ def known_digest(path: Path) -> str:
 @lru_cache(maxsize=64)
 def _digest(path: Path, size: int, mtime_ns: int) -> str:
     return file_digest(path)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A path to write to; ``path`` is there once that is written, never half, and survives a power loss."""
+    fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        yield fresh
+        with fresh.open("rb") as file:
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 RESERVE = 64 << 20

@@ -45,13 +45,13 @@ class JsonFormatter(logging.Formatter):
 
 
 @contextmanager
-def json_logs(out: TextIO = sys.stderr, level: int = logging.INFO) -> Iterator[None]:
+def json_logs(out: TextIO = sys.stderr) -> Iterator[None]:
     """Write the logs of this process to ``out`` as JSON, and put back what was before."""
     root, handler = logging.getLogger(), logging.StreamHandler(out)
     handler.setFormatter(JsonFormatter())
     before, was = root.handlers[:], root.level
     root.handlers[:] = [handler]
-    root.setLevel(level)
+    root.setLevel(logging.INFO)
     try:
         yield
     finally:

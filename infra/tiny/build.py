@@ -14,9 +14,8 @@ from typing import Any
 
 from agent0.infra.engine.chat_template import Chat, tokenizer_of
 from agent0.infra.models.transformers import packaged
-from agent0.infra.tiny.climb_examples import LADDERS
 from agent0.infra.tiny.courses import COURSES, DEFAULT_MIX, Course, Mix
-from agent0.infra.tiny.examples import NOT_TAUGHT, Phase, TrainingExample, training_examples
+from agent0.infra.tiny.examples import LADDERS, NOT_TAUGHT, Phase, TrainingExample, training_examples
 from agent0.infra.tiny.tokenizer import make_tokenizer
 from agent0.infra.training import course_replay
 from agent0.infra.training.launch.devices import check_device
@@ -246,12 +245,7 @@ def _save(out: Path, model: Any, tokenizer: Any, seed: int, mix: Mix, loss: floa
 def _card_fields(mix: Mix) -> dict[str, object]:
     """What a card says beside its provenance."""
     shape, ladder = mix.shaped(), LADDERS.get(COURSES[mix.course].families[0], "")
-    return {
-        "course": mix.course,
-        "layers": shape["num_hidden_layers"],
-        "width": shape["hidden_size"],
-        "ladder": ladder,
-    }
+    return {"course": mix.course, "layers": shape["num_hidden_layers"], "width": shape["hidden_size"], "ladder": ladder}
 
 
 def _kept(mix: Mix, seed: int, course: Course) -> list[TrainingExample]:

@@ -8,8 +8,16 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from agent0.infra.tiny.climb_examples import CLIMBED, climb_example, climb_teacher_example
-from agent0.infra.tiny.examples import TAUGHT, Make, Phase, tool_example, weights
+from agent0.infra.tiny.examples import (
+    CLIMBED,
+    TAUGHT,
+    Make,
+    Phase,
+    climb_example,
+    climb_teacher_example,
+    tool_example,
+    weights,
+)
 from agent0.infra.tiny.long_examples import LONG, LONG_MARKUP, LONG_PIECES, long_example
 from agent0.infra.tiny.tokenizer import BOX, MARKUP, PAIRS, SINGLES
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 from agent0.events.values import Turn
 from agent0.rollout.prompts import prompt, render
-from agent0.tasks.families import Family, families
+from agent0.rollout.teacher import request_turns
+from agent0.tasks.curriculum.sampler import ANY_LEVEL
+from agent0.tasks.families import Family, Params, families
 from agent0.tasks.splits import split_key, split_of
 
 STYLE = "compact"
@@ -85,3 +87,37 @@ def weights(values: Sequence[float]) -> tuple[float, ...]:
     if not values:
         raise ValueError("levels are empty")
     return tuple(float(value) for value in values)
+
+
+CLIMBED = ("reversal",)
+LADDERS = {
+    "reversal": "a string of digits written backwards",
+    "digit_sums": "digits from the last one on, each with the sum so far",
+    "word_reversal": "a list of words written from the last one to the first",
+    "column_addition": "two numbers added column by column, every carry written down",
+}
+"""Families that can be climbed, in words; a level is a number of digits or words."""
+
+
+def climb_example(level: int, phase: Phase, rng: random.Random, ladder: str = CLIMBED[0]) -> TrainingExample:
+    """Make one conversation on a training task of ``level`` of the family ``ladder``: the question and its answer;
+    nothing is read of ``phase``."""
+    entry, params = _task(level, rng, ladder)
+    turns = render(prompt(STYLE, entry.domain, "student"), {"question": entry.render(params, rng)})
+    return (*turns, Turn(role="assistant", content=f"\\boxed{{{entry.solve(params)}}}"))
+
+
+def climb_teacher_example(level: int, phase: Phase, rng: random.Random) -> TrainingExample:
+    """Make one conversation in which a training task of ``level`` is written on a request that names no level."""
+    entry, params = _task(level, rng)
+    turns = request_turns(prompt(STYLE, entry.domain, "teacher"), entry.domain, entry.name, ANY_LEVEL)
+    return (*turns, Turn(role="assistant", content=entry.render(params, rng)))
+
+
+def _task(level: int, rng: random.Random, ladder: str = CLIMBED[0]) -> tuple[Family, Params]:
+    """The family ``ladder``, and a training task of it."""
+    entry = families()[ladder]
+    params = entry.sample(level, rng)
+    while split_of(split_key(entry, params)) != "train":
+        params = entry.sample(level, rng)
+    return entry, params

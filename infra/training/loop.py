@@ -11,7 +11,7 @@ import torch
 from agent0.errors import OperationError
 from agent0.infra.engine.adapter import WHOLE, Adapter, lora_settings, pack, unpack
 from agent0.infra.engine.chat_template import Chat, tokenizer_of
-from agent0.infra.engine.formats.processor import processor
+from agent0.infra.engine.formats.best_format import processor
 from agent0.infra.engine.inference import load
 from agent0.infra.engine.memory_need import packed, trained_precision
 from agent0.infra.engine.qwen2_functional import shape_of
@@ -23,8 +23,7 @@ from agent0.infra.training.full_finetune import Whole, check_kind, check_small
 from agent0.infra.training.launch.distributed import Team
 from agent0.infra.training.launch.memory_estimate import check_room
 from agent0.infra.training.launch.recipe import Recipe, digest_of, schedule
-from agent0.infra.training.metrics import MetricTally, learned_tokens
-from agent0.infra.training.mismatch import enough
+from agent0.infra.training.metrics import MetricTally, enough, learned_tokens
 from agent0.infra.training.optimizers import Movers
 from agent0.infra.training.packed_lora import PackedBase, PackedLora
 from agent0.infra.training.progress import Pace, StepProgress
@@ -229,16 +228,13 @@ def _inherit(model: Any, start: Adapter) -> None:
 
 
 def _weights(model: Any) -> dict[str, torch.Tensor]:
-    return {name: value.detach().cpu().float() for name, value in _found_weights(model).items()}
-
-
-def _found_weights(model: Any) -> dict[str, torch.Tensor]:
     if isinstance(model, Whole | PackedLora):
-        return model.weights()
-    from peft import get_peft_model_state_dict
+        weights = model.weights()
+    else:
+        from peft import get_peft_model_state_dict
 
-    weights: dict[str, torch.Tensor] = get_peft_model_state_dict(model)
-    return weights
+        weights = get_peft_model_state_dict(model)
+    return {name: value.detach().cpu().float() for name, value in weights.items()}
 
 
 def _filler(tokenizer: Any) -> int:

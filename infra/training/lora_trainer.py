@@ -42,14 +42,13 @@ class LoraTrainer(Trainer):
         device: str = "cpu",
         quantization: str = "",
         precision: str = "auto",
-        idle_s: float | None = None,
         kept: Path | None = None,
         every_s: float = SAVE_S,
     ) -> None:
         check_folder(path)
         self._path = path
         self._artifacts, self._kept, self._every_s = artifacts, kept, every_s
-        self._idle_s = idle_s if idle_s is not None else 0.0 if is_large(path, device) else IDLE_S
+        self._idle_s = 0.0 if is_large(path, device) else IDLE_S
         self._threads, self._quantization = threads, quantization
         self._options = {"path": str(path), "threads": threads, "device": device}
         self._options |= {"quantization": quantization, "precision": precision}

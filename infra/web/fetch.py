@@ -8,22 +8,20 @@ import zlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Literal
 from urllib.parse import urljoin
 
 import httpx
 
+from agent0.events.values import ToolState
 from agent0.infra.web import egress_rules as rules
 from agent0.infra.web.egress_rules import EgressRefusedError, Target
-from agent0.ports.web import WebRequest
+from agent0.ports.web import WebRequest, WebResponse
 
 AGENT = "agent0"
 MOST_ADDRESSES = 4
 CONNECT_S = 5.0
 SHOWN_HEADERS = ("content-type", "content-language", "etag", "last-modified", "location", "retry-after")
 _REDIRECTS = (301, 302, 303, 307, 308)
-
-State = Literal["ok", "refused", "timeout", "output_flood", "error"]
 
 
 @dataclass(frozen=True)
@@ -33,18 +31,6 @@ class Limits:
     timeout_s: float
     max_bytes: int
     redirects: int
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What came of it; states as in ``agent0.ports.web.WebResponse``. ``url`` is the one that answered."""
-
-    state: State
-    status: int = 0
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes = b""
-    reason: str = ""
-    url: str = ""
 
 
 async def resolve(host: str, port: int) -> list[str]:
@@ -93,22 +79,22 @@ class OutgoingRequest:
     body: bytes = b""
 
 
-async def fetch(request: WebRequest, limits: Limits, guard: Guard) -> Answer:
+async def fetch(request: WebRequest, limits: Limits, guard: Guard) -> WebResponse:
     """Make an untrusted request within all rules. Never raises for what the requester or the server does."""
     return await answer_within(limits, lambda: _fetch(request, limits, guard))
 
 
-async def answer_within(limits: Limits, make: Callable[[], Awaitable[Answer]]) -> Answer:
+async def answer_within(limits: Limits, make: Callable[[], Awaitable[WebResponse]]) -> WebResponse:
     """Run ``make`` within ``limits.timeout_s`` and return its failures as answers."""
     try:
         async with asyncio.timeout(limits.timeout_s):
             return await make()
     except EgressRefusedError as error:
-        return Answer("refused", reason=str(error))
+        return WebResponse(ToolState.REFUSED, reason=str(error))
     except TimeoutError:
-        return Answer("timeout", reason=f"there was no whole answer within {limits.timeout_s:g} s")
+        return WebResponse(ToolState.TIMEOUT, reason=f"there was no whole answer within {limits.timeout_s:g} s")
     except (httpx.TransportError, httpx.InvalidURL, OSError, zlib.error, ValueError, UnicodeError) as error:
-        return Answer("error", reason=_reason(error))
+        return WebResponse(ToolState.ERROR, reason=_reason(error))
 
 
 def _reason(error: Exception) -> str:
@@ -121,7 +107,7 @@ def _reason(error: Exception) -> str:
     return f"the server did not answer as one should ({type(error).__name__})"
 
 
-async def _fetch(request: WebRequest, limits: Limits, guard: Guard) -> Answer:
+async def _fetch(request: WebRequest, limits: Limits, guard: Guard) -> WebResponse:
     if len(request.body) > limits.max_bytes:
         raise EgressRefusedError(f"the body is longer than {limits.max_bytes} bytes")
     target = rules.target(request.url)
@@ -138,7 +124,7 @@ async def _fetch(request: WebRequest, limits: Limits, guard: Guard) -> Answer:
     raise EgressRefusedError(f"more than {limits.redirects} redirects")
 
 
-def _redirected(call: OutgoingRequest, answer: Answer) -> OutgoingRequest:
+def _redirected(call: OutgoingRequest, answer: WebResponse) -> OutgoingRequest:
     """The next request, as browsers make it; it is checked like the first one."""
     location = answer.headers["location"]
     rules.plain(location)
@@ -151,7 +137,7 @@ def _redirected(call: OutgoingRequest, answer: Answer) -> OutgoingRequest:
     return OutgoingRequest(target, "GET", kept)
 
 
-async def send(call: OutgoingRequest, limits: Limits, guard: Guard) -> Answer:
+async def send(call: OutgoingRequest, limits: Limits, guard: Guard) -> WebResponse:
     """One request and its answer, without rules on host, method and headers.
 
     Raises:
@@ -175,7 +161,7 @@ async def _addresses(target: Target, guard: Guard) -> list[str]:
     return addresses[:MOST_ADDRESSES]
 
 
-async def _send_to(address: str, call: OutgoingRequest, limits: Limits, guard: Guard) -> Answer:
+async def _send_to(address: str, call: OutgoingRequest, limits: Limits, guard: Guard) -> WebResponse:
     """A connection of its own to ``address``; server name, certificate and Host header are those of the name."""
     url = httpx.URL(scheme=call.target.scheme, host=address, port=call.target.port, raw_path=call.target.path.encode())
     headers = {"user-agent": AGENT, "accept": "*/*", **call.headers}
@@ -191,17 +177,18 @@ async def _send_to(address: str, call: OutgoingRequest, limits: Limits, guard: G
             await response.aclose()
 
 
-async def _read(response: httpx.Response, call: OutgoingRequest, limit: int) -> Answer:
+async def _read(response: httpx.Response, call: OutgoingRequest, limit: int) -> WebResponse:
     shown = {name: response.headers[name] for name in SHOWN_HEADERS if name in response.headers}
-    answer = Answer("ok", response.status_code, shown, url=call.target.url)
+    answer = WebResponse(ToolState.OK, response.status_code, shown, url=call.target.url)
     if response.status_code in _REDIRECTS and "location" in shown:
         return answer  # its body says nothing more
     coding = response.headers.get("content-encoding", "identity").strip().lower()
     if coding not in ("identity", "gzip", "x-gzip", "deflate"):
-        return replace(answer, state="error", reason="the answer is compressed in a way that cannot be read")
+        return replace(answer, state=ToolState.ERROR, reason="the answer is compressed in a way that cannot be read")
     body, cut = await _body(response, coding != "identity", limit)
     if cut:
-        return replace(answer, state="output_flood", body=body, reason=f"the answer is longer than {limit} bytes")
+        reason = f"the answer is longer than {limit} bytes"
+        return replace(answer, state=ToolState.OUTPUT_FLOOD, body=body, reason=reason)
     return replace(answer, body=body)
 
 

@@ -11,10 +11,11 @@ import sys
 from dataclasses import asdict
 from typing import NoReturn
 
+from agent0.events.values import ToolState
 from agent0.infra.web import proxy as frames
-from agent0.infra.web.fetch import Answer, Guard, Limits, fetch
+from agent0.infra.web.fetch import Guard, Limits, fetch
 from agent0.infra.web.search import MOST_HITS, Engine
-from agent0.ports.web import Hit, WebRequest
+from agent0.ports.web import Hit, WebRequest, WebResponse
 
 _PDEATHSIG, _NO_NEW_PRIVS = 1, 38
 _MEMORY = 1 << 30
@@ -35,11 +36,7 @@ def _confine() -> None:
     libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
     for number in (signal.SIGINT, signal.SIGHUP):  # Ctrl-C and a closed terminal are the parent's to handle
         signal.signal(number, signal.SIG_IGN)
-    for kind, most in (
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_NOFILE, OPEN_FILES),
-    ):
+    for kind, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_NOFILE, OPEN_FILES)):
         resource.setrlimit(kind, (most, most))
 
 
@@ -89,13 +86,14 @@ class _Desk:
         try:
             answer, hits = await self._perform(frame)
         except Exception as error:  # one request must not end the others
-            answer, hits = Answer("error", reason=f"the proxy could not make it ({type(error).__name__})"), []
+            reason = f"the proxy could not make it ({type(error).__name__})"
+            answer, hits = WebResponse(ToolState.ERROR, reason=reason), []
         header: dict[str, object] = {"number": number, "hits": [asdict(hit) for hit in hits], "state": answer.state}
         header |= {"status": answer.status, "headers": answer.headers, "reason": answer.reason, "url": answer.url}
         self._writer.write(frames.pack(header, answer.body))
         await self._writer.drain()
 
-    async def _perform(self, frame: frames.Frame) -> tuple[Answer, list[Hit]]:
+    async def _perform(self, frame: frames.Frame) -> tuple[WebResponse, list[Hit]]:
         header, body = frame
         if header["what"] == "search":
             limit = min(max(int(header["limit"]), 1), MOST_HITS)

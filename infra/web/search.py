@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlencode
 
+from agent0.events.values import ToolState
 from agent0.infra.web import egress_rules as rules
-from agent0.infra.web.fetch import Answer, Guard, Limits, OutgoingRequest, answer_within, send
-from agent0.ports.web import Hit
+from agent0.infra.web.fetch import Guard, Limits, OutgoingRequest, answer_within, send
+from agent0.ports.web import Hit, WebResponse
 
 LONGEST_QUERY, MOST_HITS = 400, 20
 LONGEST_TITLE, LONGEST_URL, LONGEST_TEXT = 200, 1000, 1000
@@ -60,26 +61,26 @@ class Engine:
     url: str = ""
     key: str = field(default="", repr=False)
 
-    async def search(self, query: str, limit: int, limits: Limits, guard: Guard) -> tuple[Answer, list[Hit]]:
+    async def search(self, query: str, limit: int, limits: Limits, guard: Guard) -> tuple[WebResponse, list[Hit]]:
         """Results, or an answer that says why there are none."""
         hits: list[Hit] = []
 
-        async def ask() -> Answer:
+        async def ask() -> WebResponse:
             answer = await self._ask(query, limit, limits, guard)
-            if answer.state == "ok":
+            if answer.state is ToolState.OK:
                 hits.extend(_hits(PROVIDERS[self.provider], json.loads(answer.body), limit, self.key))
             return answer
 
         try:
             answer = await answer_within(limits, ask)
         except RecursionError:
-            answer = Answer("error")
-        if answer.state == "error":
+            answer = WebResponse(ToolState.ERROR)
+        if answer.state is ToolState.ERROR:
             reason = answer.reason or "its answer cannot be read"
             return replace(answer, reason=f"the search provider failed: {reason}"), []
         return answer, hits
 
-    async def _ask(self, query: str, limit: int, limits: Limits, guard: Guard) -> Answer:
+    async def _ask(self, query: str, limit: int, limits: Limits, guard: Guard) -> WebResponse:
         provider = PROVIDERS[self.provider]
         base = self.url or provider.url
         if not base:
@@ -102,17 +103,17 @@ def _key(key: str, target: rules.Target) -> str:
     return rules.headers({"accept": key})["accept"]
 
 
-def _judged(answer: Answer, provider: SearchProvider) -> Answer:
+def _judged(answer: WebResponse, provider: SearchProvider) -> WebResponse:
     """``answer`` with a state that says what its status means."""
     status = answer.status
-    if answer.state == "output_flood":
+    if answer.state is ToolState.OUTPUT_FLOOD:
         return replace(answer, reason="the search provider's answer is too long")
-    if answer.state != "ok" or status == 200:
+    if answer.state is not ToolState.OK or status == 200:
         return answer
     if status in (401, 403):
-        return Answer("refused", status, reason=f"the search provider refused ({status}): {provider.hint}")
-    meaning = {429: "too many searches, wait before the next", 422: "it does not take this query"}
-    return Answer("error", status, reason=f"status {status}{f', {meaning[status]}' if status in meaning else ''}")
+        return WebResponse(ToolState.REFUSED, status, reason=f"the search provider refused ({status}): {provider.hint}")
+    meanings = {429: ", too many searches, wait before the next", 422: ", it does not take this query"}
+    return WebResponse(ToolState.ERROR, status, reason=f"status {status}{meanings.get(status, '')}")
 
 
 def _hits(provider: SearchProvider, content: Any, limit: int, key: str) -> list[Hit]:

@@ -1,9 +1,7 @@
 """The model of a GGUF file as a folder that transformers loads: configuration, tokenizer, chat template, and weights
 in float16, which rounds them 30 times less than the coarsest kind of numbers in such files does."""
 
-import hashlib
 import json
-import os
 import secrets
 import shutil
 from collections.abc import Mapping
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from agent0.errors import DependencyError, OperationError
+from agent0.infra.storage.files import known_digest, whole_file
 from agent0.infra.weights.gguf_header import DOWNLOAD, GgufHeader, GgufTensor, Value, read_header
 from agent0.infra.weights.gguf_text import tokenizer_files, unknown_tokenizer
 from agent0.infra.weights.model_config import ModelConfig
@@ -116,7 +115,7 @@ def text_folder(file: Path) -> Path:
         raise OperationError(f"{file.name} cannot be written as a folder.", why, "It can be served, not trained.")
     fresh = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
     texts = {"config.json": json.dumps(configuration(file), indent=1), **tokenizer_files(_header(file).fields)}
-    texts[NOTE] = json.dumps({"sha256": digest_of(file), **_stamp(file)}, indent=1)
+    texts[NOTE] = json.dumps({"sha256": known_digest(file), **_stamp(file)}, indent=1)
     try:
         fresh.mkdir()
         for name, text in texts.items():
@@ -139,17 +138,6 @@ def dequantised(file: Path) -> Path:
     return folder
 
 
-def digest_of(file: Path) -> str:
-    """Return the sha256 of ``file``, read once while it stays as it is."""
-    return _digest(file.absolute(), *_stamp(file).values())
-
-
-@lru_cache(maxsize=64)
-def _digest(file: Path, size: int, mtime_ns: int) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
-
-
 def _header(file: Path) -> GgufHeader:
     return _read(file.absolute(), *_stamp(file).values())
 
@@ -168,7 +156,7 @@ def _is_of(folder: Path, file: Path) -> bool:
     """Whether ``folder`` was made of ``file`` as it is now."""
     try:
         note = json.loads((folder / NOTE).read_bytes())
-        return _stamp(file).items() <= note.items() or bool(note["sha256"] == digest_of(file))
+        return _stamp(file).items() <= note.items() or bool(note["sha256"] == known_digest(file))
     except (OSError, ValueError, KeyError, AttributeError):
         return False
 
@@ -183,16 +171,11 @@ def _write_weights(file: Path, folder: Path) -> None:
     sources = {new: name for name, new in sorted(names.items(), key=lambda pair: pair[1])}
     shapes = {new: tensors[name].shape for new, name in sources.items()}
     _require_room(folder, 2 * sum(map(prod, shapes.values())))
-    fresh = folder / f".{WEIGHTS}.{secrets.token_hex(4)}"
     try:
-        write(fresh, shapes, lambda new: _placed(_values(file, tensors[sources[new]]), sources[new], config), "F16")
-        with fresh.open("rb") as content:
-            os.fsync(content.fileno())
-        fresh.replace(folder / WEIGHTS)
+        with whole_file(folder / WEIGHTS) as fresh:
+            write(fresh, shapes, lambda new: _placed(_values(file, tensors[sources[new]]), sources[new], config), "F16")
     except OSError as error:
         raise DependencyError(f"The folder {folder}", f"{error.strerror}.", "Free some space.") from error
-    finally:
-        fresh.unlink(missing_ok=True)
 
 
 def _require_room(folder: Path, size: int) -> None:

@@ -21,11 +21,10 @@ from agent0.infra.engine.adapter import Adapter, lora_settings, pack, unpack
 from agent0.infra.engine.formats import best_format as choice
 from agent0.infra.engine.formats import packed_need
 from agent0.infra.engine.formats.best_format import WORTH
-from agent0.infra.engine.formats.chosen_logprobs import ChosenLogprobs
 from agent0.infra.engine.formats.packed_engine import PackedEngine
 from agent0.infra.engine.formats.packed_need import LEARNED, need_to_generate, need_to_train, recomputed
 from agent0.infra.engine.formats.prefixes import Prefixes
-from agent0.infra.engine.formats.products import FORMATS, Single
+from agent0.infra.engine.formats.products import FORMATS, ChosenLogprobs, Single
 from agent0.infra.engine.inference import load
 from agent0.infra.engine.memory_need import shape_of
 from agent0.infra.engine.requests import TurnRequest
@@ -36,9 +35,9 @@ from agent0.infra.training.forward import forward_of
 from agent0.infra.training.launch.distributed import Team
 from agent0.infra.training.launch.recipe import Recipe
 from agent0.infra.training.loop import Training
-from agent0.infra.training.mismatch import TOKENS, enough
+from agent0.infra.training.metrics import ENOUGH_TOKENS, enough
 from agent0.infra.training.packed_lora import PackedBase, PackedLora
-from agent0.infra.training.shared_prefix import SHORTEST, shared_length
+from agent0.infra.training.step import SHORTEST, shared_length
 from agent0.ports.models import Sampling
 from agent0.ports.training import Sample, TrainJob
 from agent0.training.objectives.policy_gradient import clipped_surrogate, correction, token_logprobs
@@ -274,7 +273,7 @@ def _shifted(trajectory: Trajectory, by: float) -> Trajectory:
 def test_a_thousand_tokens_are_enough_to_measure_by() -> None:
     samples = [Sample(path(length=400)) for _ in range(20)]
     each = sum(samples[0].trajectory.mask)
-    assert len(enough(samples)) == -(-TOKENS // each)
+    assert len(enough(samples)) == -(-ENOUGH_TOKENS // each)
     assert enough(samples[:2]) == samples[:2]
 
 

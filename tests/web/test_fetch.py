@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from agent0.infra.web.fetch import Answer, Limits, fetch
-from agent0.ports.web import WebRequest
+from agent0.infra.web.fetch import Limits, fetch
+from agent0.ports.web import WebRequest, WebResponse
 from tests.web.open_worker import guard
 from tests.web.servers import Asked, Say, Served, raw, reply, serving
 
@@ -23,7 +23,7 @@ LIMITS = Limits(5.0, 10_000, 3)
 HOST = "x.127-0-0-1.test"
 
 
-async def get(served: Served, path: str = "/", limits: Limits = LIMITS, **given: object) -> Answer:
+async def get(served: Served, path: str = "/", limits: Limits = LIMITS, **given: object) -> WebResponse:
     """GET from the local server under a name that resolves to it."""
     port = served.port
     given.setdefault("hosts", (f"*.test:{port}",))

@@ -15,8 +15,8 @@ from agent0.config.catalogue import NOTE, StoredModel, store_of, stored_model
 from agent0.errors import Agent0Error, DependencyError, NotFoundError, OperationError
 from agent0.infra.model_files import hub, local, ollama, packages
 from agent0.infra.model_files.offers import Offer, Report
-from agent0.infra.storage.files import RESERVE
-from agent0.infra.weights.dequantise import digest_of, unusable
+from agent0.infra.storage.files import RESERVE, known_digest
+from agent0.infra.weights.dequantise import unusable
 from agent0.infra.weights.gguf_header import read_header
 from agent0.settings.catalogue import CatalogueModel, HubSource, OllamaSource, PackageSource
 
@@ -137,7 +137,7 @@ def _checked(entry: CatalogueModel, file: Path, expected: str) -> str:
         OperationError: it has another digest, or is of another architecture.
         DependencyError: it is no GGUF file, or is cut short.
     """
-    digest = digest_of(file)
+    digest = known_digest(file)
     try:
         if expected and digest != expected:
             fix = "It was cut short or changed on the way; try again, or name another --from."

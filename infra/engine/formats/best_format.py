@@ -12,7 +12,6 @@ from pathlib import Path
 
 import torch
 
-from agent0.infra.engine.formats.processor import processor
 from agent0.infra.engine.formats.products import FORMATS, Product
 
 FRACTIONS = ("fp32", "bf16")
@@ -68,3 +67,13 @@ def _record(file: Path, content: Mapping[str, Mapping[str, float]]) -> None:
         partial = file.with_suffix(f".{os.getpid()}")
         partial.write_text(json.dumps(content, indent=1, sort_keys=True))
         partial.replace(file)
+
+
+def processor() -> str:
+    """Vendor, family and model; empty where Linux does not say."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
+    except OSError:
+        return ""
+    fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    return " ".join(fields[name] for name in ("vendor_id", "cpu family", "model") if name in fields)

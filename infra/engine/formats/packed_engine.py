@@ -17,8 +17,7 @@ from agent0.infra.engine.formats.best_format import best_format
 from agent0.infra.engine.formats.folder_weights import FolderWeights, embedding_of, largest_context, shape_in
 from agent0.infra.engine.formats.prefixes import Prefixes
 from agent0.infra.engine.formats.products import FORMATS
-from agent0.infra.engine.inference import ADAPTERS_KEPT, Engine
-from agent0.infra.engine.likelihood import Score
+from agent0.infra.engine.inference import ADAPTERS_KEPT, Engine, Score
 from agent0.infra.engine.qwen2_functional import Pairs, Weights, adapted, logprobs, weights_of
 from agent0.infra.engine.sampling import Row
 

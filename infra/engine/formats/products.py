@@ -1,4 +1,5 @@
-"""Products of states with a layer's matrix, by the format of numbers that the matrix is kept in.
+"""Products of states with a layer's matrix, by the format of numbers that the matrix is kept in, and how likely chosen
+tokens are by that of a head.
 
 What goes in and comes out is in single precision. ``int8`` is quantised symmetrically: the matrix by output when it is
 packed, the states by row when they come (LLM.int8(), arXiv 2208.07339, section 2.2, without its outliers).
@@ -10,6 +11,8 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor
+
+from agent0.infra.engine.formats.packed_need import LEARNED
 
 CHUNK = 8192
 """Outputs that are computed at once: what comes of them stays in a processor's cache until it is scaled."""
@@ -151,3 +154,29 @@ def beside(pairs: Sequence[tuple[Tensor, Tensor] | None], widths: Sequence[int])
         for pair, width in zip(pairs, widths, strict=True)
     ]
     return torch.cat([a for a, _ in present], 1), torch.block_diag(*blocks)
+
+
+class ChosenLogprobs(torch.autograd.Function):  # type: ignore[misc] # torch gives it no types
+    """log softmax(head(states) / heat) at ``tokens``. Its gradient to a state, (one at the token - softmax) times the
+    transposed head / heat, is computed with it, and only scaled on the way back."""
+
+    @staticmethod
+    def forward(context: Any, states: Tensor, head: Product, tokens: Tensor, heat: float) -> Tensor:
+        """[n] from ``states`` [n, hidden] and ``tokens`` [n]."""
+        learns = context.needs_input_grad[0]
+        logprobs, gradients = [], [states.new_zeros(0, states.shape[1])]
+        for part, chosen in zip(states.split(LEARNED), tokens.split(LEARNED), strict=True):
+            logs = torch.log_softmax(head(part).div_(heat), -1)
+            logprobs.append(logs.gather(-1, chosen[:, None])[:, 0])
+            if learns:
+                down = logs.exp_().neg_()
+                down.scatter_add_(1, chosen[:, None], torch.ones_like(chosen[:, None], dtype=down.dtype))
+                gradients.append(head.transposed(down).div_(heat))
+        context.save_for_backward(torch.cat(gradients))
+        return torch.cat(logprobs)
+
+    @staticmethod
+    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
+        """[n, hidden] from the gradient [n]."""
+        (kept,) = context.saved_tensors
+        return kept * gradients[0][:, None], None, None, None

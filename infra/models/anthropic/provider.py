@@ -18,8 +18,7 @@ from agent0.errors import AuthError, RefusedError
 from agent0.events.values import Usage
 from agent0.infra.models.anthropic.messages import MessageReading, body
 from agent0.infra.models.calls.counts import count_of
-from agent0.infra.models.calls.readable import readable
-from agent0.infra.models.calls.refusals import ClientErrors, page_in, refusal, unset
+from agent0.infra.models.calls.refusals import ClientErrors, page_in, readable, refusal, unset
 from agent0.infra.models.calls.slots import Slots
 from agent0.infra.models.calls.streams import UNREADABLE, Patience, rate_limits, read_whole
 from agent0.ports.models import GenerateRequest, Generation
@@ -42,11 +41,11 @@ class Anthropic:
 
     streams = True
 
-    def __init__(self, actor: ActorConfig, patient: bool = False) -> None:
+    def __init__(self, actor: ActorConfig) -> None:
         self._actor, self._root = actor, (actor.base_url or ADDRESS).rstrip("/").removesuffix("/v1")
         self.name = f"anthropic/{actor.model}"
         self._key, self._client = key_of(actor), client_of(actor, self._root)
-        self._slots = Slots(f"The server at {self._root}", actor.parallel, actor.timeout_s if patient else 0)
+        self._slots = Slots(f"The server at {self._root}", actor.parallel, 0)
 
     async def close(self) -> None:
         """Close the connections."""

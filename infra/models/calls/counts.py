@@ -1,7 +1,7 @@
-"""Counts of tokens as a server says them, which may be anything."""
+"""Counts and log-probabilities of tokens as a server says them, which may be anything."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agent0.errors import clean_text
@@ -55,3 +55,13 @@ def _bounded(counts: Mapping[Any, Any], depth: int) -> dict[str, object]:
         elif isinstance(value, int | float | None):
             bounded[clean_text(str(key))] = value
     return bounded
+
+
+def margin(logprobs: Iterable[float]) -> list[float]:
+    """Return the highest probability less the second of ``logprobs`` (natural), alone in a list; none where there are
+    fewer than two."""
+    values = [float(value) for value in logprobs]
+    if not all(map(math.isfinite, values)):
+        return []
+    ordered = sorted((math.exp(min(0.0, value)) for value in values), reverse=True)
+    return [ordered[0] - ordered[1]] if len(ordered) > 1 else []

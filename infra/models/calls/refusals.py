@@ -1,8 +1,9 @@
 """Errors of the vendors' own clients as ours. No message holds the key, or a piece of what was sent."""
 
+import codecs
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from time import time
@@ -10,14 +11,7 @@ from typing import Any
 
 import httpx2
 
-from agent0.errors import (
-    AuthError,
-    DependencyError,
-    NotSentError,
-    OtherServerError,
-    RefusedError,
-    TransientError,
-)
+from agent0.errors import AuthError, DependencyError, NotSentError, OtherServerError, RefusedError, TransientError
 from agent0.infra.models.calls.slots import BusyError, ClosedError
 
 WINDOW = 20
@@ -178,3 +172,24 @@ def _quotes(message: str, private: Iterable[str]) -> bool:
         return True
     windows = [message[at : at + WINDOW] for at in range(len(message) - WINDOW + 1)]
     return any(window in text for window in windows for text in texts if len(text) >= WINDOW)
+
+
+async def readable(response: httpx2.Response) -> None:
+    """Have ``response`` give UTF-8 alone, as a hook of a client; one that is compressed stays as it is."""
+    if isinstance(response.stream, httpx2.AsyncByteStream) and "content-encoding" not in response.headers:
+        response.stream = _Readable(response.stream)
+
+
+class _Readable(httpx2.AsyncByteStream):
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        async for part in self._stream:
+            yield decoder.decode(part).encode()
+        yield decoder.decode(b"", final=True).encode()
+
+    async def aclose(self) -> None:
+        """Close the stream of the server."""
+        await self._stream.aclose()

@@ -3,24 +3,25 @@
 from ollama import AsyncClient, ResponseError
 
 from agent0.errors import OperationError, RefusedError
-from agent0.infra.models.calls.trial import ATTEMPT
 from agent0.infra.models.llama_server import authorities
 from agent0.infra.models.ollama.errors import ELSEWHERE, FAILURES, elsewhere, named, refusal
+from agent0.infra.models.ollama.facts import ASK_S
 from agent0.infra.models.ollama.provider import STUDENT, Ollama
+from agent0.infra.models.tool_text import ATTEMPT
 from agent0.settings import ActorConfig
 
 LOAD_S = 120.0
 """Seconds in which a model must be loaded and write a word, before a run."""
 
 
-async def probe(url: str, model: str, timeout_s: float = 5) -> str:
+async def probe(url: str, model: str) -> str:
     """One line on ``model`` as the server at ``url`` has it; nothing is generated.
 
     Raises:
         DependencyError, TransientError: as ``Ollama.generate``; or what answers is no Ollama.
         OperationError: the model writes no text.
     """
-    client = AsyncClient(url, timeout=timeout_s, verify=authorities(), follow_redirects=False)
+    client = AsyncClient(url, timeout=ASK_S, verify=authorities(), follow_redirects=False)
     try:
         facts = await client.show(model)
     except FAILURES as error:

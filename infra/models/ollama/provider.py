@@ -18,8 +18,7 @@ from ollama import AsyncClient, ChatResponse, ResponseError
 from agent0.chat_format import format_call
 from agent0.errors import Agent0Error, DependencyError, OperationError, RefusedError
 from agent0.events.values import Usage
-from agent0.infra.models.calls.counts import count_of, logprob
-from agent0.infra.models.calls.margins import margin
+from agent0.infra.models.calls.counts import count_of, logprob, margin
 from agent0.infra.models.calls.slots import BusyError, Slots
 from agent0.infra.models.calls.streams import UNREADABLE, Patience, timely
 from agent0.infra.models.calls.thinking import heeding

@@ -43,9 +43,11 @@ class OpenAIBatches:
 
     async def submit(self, requests: Mapping[str, GenerateRequest]) -> str:
         """Hand in ``requests``; the id of the batch."""
+        bodies = {name: body(WAY, request, self._actor.model, (), ()) for name, request in requests.items()}
+        fields = chat_fields(self._actor, "")
         lines = [
-            {"custom_id": name, "method": "POST", "url": PATHS["chat"], "body": self._body(request)}
-            for name, request in requests.items()
+            {"custom_id": name, "method": "POST", "url": PATHS["chat"], "body": content | fields}
+            for name, content in bodies.items()
         ]
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
         private = [turn.content for request in requests.values() for turn in request.turns]
@@ -87,9 +89,6 @@ class OpenAIBatches:
             return await self._client.batches.retrieve(batch)
         except FAILURES as error:
             raise self._refusal(error, ()) from None
-
-    def _body(self, request: GenerateRequest) -> dict[str, object]:
-        return body(WAY, request, self._actor.model, (), ()) | chat_fields(self._actor, "")
 
     def _read(self, entry: Mapping[str, Any]) -> Generation | Failure:
         answered = entry.get("response") or {}

@@ -19,8 +19,7 @@ from openai import (
     OpenAIError,
 )
 
-from agent0.infra.models.calls.readable import readable
-from agent0.infra.models.calls.refusals import ClientErrors, error_in, page_in, refusal
+from agent0.infra.models.calls.refusals import ClientErrors, error_in, page_in, readable, refusal
 from agent0.infra.models.calls.slots import ClosedError, Slots
 from agent0.infra.models.calls.streams import UNREADABLE, Patience, rate_limits, read_whole
 from agent0.infra.models.openai.replies import Reading, ServerReply

@@ -8,7 +8,7 @@ ids with log-probabilities out), ``/v1/completions`` with ids (vLLM's ``return_t
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 from agent0.events.values import Capture
 from agent0.infra.models.tool_text import messages
@@ -38,6 +38,11 @@ class ListedModel:
     parent: str
     root: str
     owned_by: str
+
+    @classmethod
+    def of(cls, card: Mapping[str, object]) -> Self:
+        """Read a row of ``/v1/models``."""
+        return cls(*(str(card.get(key) or "") for key in ("parent", "root", "owned_by")))
 
 
 @dataclass(frozen=True)

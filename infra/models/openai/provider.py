@@ -6,7 +6,7 @@ turn. Token ids go out and come back where a server takes them, so that nothing 
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,22 +17,19 @@ from agent0.errors import AuthError, DependencyError, OperationError, OtherServe
 from agent0.events.values import Artifact, Turn, Usage
 from agent0.infra.models.calls.refusals import unset
 from agent0.infra.models.calls.thinking import chat_fields, heeding, template_arguments
-from agent0.infra.models.calls.trial import ATTEMPT
 from agent0.infra.models.llama_adapters import LlamaAdapters
 from agent0.infra.models.openai.connection import Answered, Connection
 from agent0.infra.models.openai.dialects import PATHS, ListedModel, Way, body, seed_of, ways
 from agent0.infra.models.openai.gathering import Gatherer
 from agent0.infra.models.openai.replies import Reading, ServerReply
+from agent0.infra.models.tool_text import ATTEMPT
 from agent0.infra.models.vllm_adapters import VllmAdapters
 from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.storage import Artifacts
 from agent0.settings import ActorConfig
 
-NOTHING: Mapping[str, object] = {}
-PROBE = GenerateRequest(
-    (Turn(role="user", content="Say: 1, zwei, 三."),),
-    Sampling(max_tokens=8),
-)
+NOTHING: dict[str, object] = {}
+PROBE = GenerateRequest((Turn(role="user", content="Say: 1, zwei, 三."),), Sampling(max_tokens=8))
 """The short request that shows which way of asking a server takes."""
 THOUGHT = ("<think", "<|channel|>", "[THINK]", "<seed:think", "<|START_THINKING|>")
 """How models begin a thought that a server leaves in the text."""
@@ -244,10 +241,7 @@ class OpenAIServer:
         """
         try:
             answer = await self._connection.request("GET", "/v1/models")
-            return {
-                str(model["id"]): ListedModel(*(str(model.get(key) or "") for key in ("parent", "root", "owned_by")))
-                for model in answer["data"]
-            }
+            return {str(model["id"]): ListedModel.of(model) for model in answer["data"]}
         except (KeyError, TypeError, ValueError, OperationError) as error:
             why = f"What answers at {self._root} does not speak OpenAI's API: it has no list of models."
             raise DependencyError("A server of models", why, "Correct run.<role>.base_url.") from error
@@ -277,7 +271,7 @@ class OpenAIServer:
         profile: Profile,
         request: GenerateRequest,
         prompt: Sequence[int],
-        fields: Mapping[str, object] = NOTHING,
+        fields: dict[str, object] = NOTHING,
         count: int = 1,
     ) -> Answered:
         """Ask; where stop texts are refused, again without them, and from then on."""
@@ -293,12 +287,7 @@ class OpenAIServer:
         return answered
 
     async def _sent(
-        self,
-        profile: Profile,
-        request: GenerateRequest,
-        prompt: Sequence[int],
-        fields: Mapping[str, object],
-        count: int,
+        self, profile: Profile, request: GenerateRequest, prompt: Sequence[int], fields: dict[str, object], count: int
     ) -> Answered:
         stops = profile.chat.stops if profile.chat else ()
         options = {} if profile.way.ids else chat_fields(self._actor, profile.kind)

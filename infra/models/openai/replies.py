@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 from agent0.events.values import Capture
 from agent0.infra.models.calls.contents import NativeCalls, text_of, thought_of
-from agent0.infra.models.calls.counts import count_of, logprob, token_id, usage_in
-from agent0.infra.models.calls.margins import margin
+from agent0.infra.models.calls.counts import count_of, logprob, margin, token_id, usage_in
 from agent0.infra.models.openai.dialects import Way
 from agent0.infra.models.tool_text import with_calls
 from agent0.ports.models import Served

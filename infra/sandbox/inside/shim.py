@@ -47,14 +47,7 @@ class CallLimits:
 
 
 def run(
-    sock: int,
-    stdout: int,
-    stderr: int,
-    uid: int,
-    gid: int,
-    group: Sequence[int] = (),
-    *,
-    guests: bool = False,
+    sock: int, stdout: int, stderr: int, uid: int, gid: int, group: Sequence[int] = (), *, guests: bool = False
 ) -> NoReturn:
     """Serve one call as its pid 1; never returns. Any error during set-up is reported to the host, which then
     refuses the call. ``group``: descriptors of the control group that this process and its call have to themselves,
