@@ -45,7 +45,7 @@ class ImageRoot(TypedDict):
 
 
 @dataclass(frozen=True)
-class Call:
+class NumberedRequest:
     """A request, its number, and what it may use."""
 
     id: int
@@ -75,7 +75,7 @@ def message_of(number: int, request: Request, root: ImageRoot) -> Message:
     return {**header, "files": list(request.files)}, [request.guest, request.code, *request.files.values()]
 
 
-def call(header: dict[str, Any], blobs: list[bytes]) -> Call:
+def call(header: dict[str, Any], blobs: list[bytes]) -> NumberedRequest:
     """``message_of``, the other way round.
 
     Raises:
@@ -84,7 +84,7 @@ def call(header: dict[str, Any], blobs: list[bytes]) -> Call:
     guest, code, *contents = blobs
     files = dict(zip(header["files"], contents, strict=True))
     request = Request(header["kind"], code, files, float(header["wall_s"]), int(header["mem_mib"]), guest)
-    return Call(header["id"], request, header["root"])
+    return NumberedRequest(header["id"], request, header["root"])
 
 
 def answered(number: int, ended: Ended) -> Message:

@@ -10,7 +10,7 @@ import sys
 from typing import NoReturn
 
 from . import asking, calling, fork_server, kernel
-from .asking import Call, ImageRoot, Message, closed, differing, forget
+from .asking import ImageRoot, Message, NumberedRequest, closed, differing, forget
 from .calling import SandboxProcess, SandboxProcessError
 
 SERVERS = 4
@@ -106,7 +106,7 @@ class _SandboxBroker:
             self._calls.add(task)
             task.add_done_callback(self._calls.discard)
 
-    async def _serve(self, call: Call) -> None:
+    async def _serve(self, call: NumberedRequest) -> None:
         try:
             server = await self._server(call.root)
         except (SandboxProcessError, OSError) as error:

@@ -12,7 +12,7 @@ import socket
 from typing import Any, NoReturn
 
 from . import asking, calling, fork_server, frames, shim
-from .asking import Call, closed, differing, forget
+from .asking import NumberedRequest, closed, differing, forget
 from .calling import Ended, Request, SandboxProcess, SandboxProcessError
 
 MAX_INODES = 2600
@@ -58,7 +58,7 @@ def main(proc: str) -> NoReturn:
     os._exit(0)
 
 
-def _relay(child: SandboxProcess, call: Call, host: tuple[int, int], done: Any) -> None:
+def _relay(child: SandboxProcess, call: NumberedRequest, host: tuple[int, int], done: Any) -> None:
     """Speaks with the shim, which is the main thread. It holds no lock of the interpreter before the payload, which is
     a fork of that thread, is ready."""
     select.select([child.sock], [], [])
