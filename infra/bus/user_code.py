@@ -69,11 +69,8 @@ def read(home: Path) -> CodePosition | None:
         with suppress(OSError, ValueError, TypeError, KeyError):
             record = json.loads(path.read_text())
             if record["ended"] or time.time() - path.stat().st_mtime < FRESH_S:
-                return {
-                    "place": str(record["place"]),
-                    "seconds": float(record["seconds"]),
-                    "ended": bool(record["ended"]),
-                }
+                place, seconds = str(record["place"]), float(record["seconds"])
+                return {"place": place, "seconds": seconds, "ended": bool(record["ended"])}
     return None
 
 

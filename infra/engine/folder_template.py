@@ -40,7 +40,10 @@ def renderer(template: str, specials: Mapping[str, str]) -> Render:
         trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationTag, loopcontrols]
     )
     environment.filters["tojson"] = _as_json
-    environment.globals |= {"raise_exception": _refuse, "strftime_now": _current_time}
+    environment.globals |= {
+        "raise_exception": _refuse,
+        "strftime_now": lambda form: datetime.now().astimezone().strftime(form),
+    }
     try:
         compiled = environment.from_string(template)
     except TemplateError as error:
@@ -83,10 +86,6 @@ def _as_json(value: Any, ensure_ascii: bool = False, indent: int | None = None, 
 
 def _refuse(message: str) -> None:
     raise TemplateError(message)
-
-
-def _current_time(form: str) -> str:
-    return datetime.now().astimezone().strftime(form)
 
 
 def token_texts(folder: Path, ids: Sequence[int]) -> list[str]:

@@ -132,18 +132,15 @@ def need(
 
 def _kept(shape: Shape, count: int, learned: int, size: float, checkpointing: bool) -> tuple[float, float]:
     """(activations, logits) of ``need`` for ``count`` tokens, ``learned`` of them the model's."""
-    layer, widest = _layer(shape, size), count * shape.intermediate * (4.0 + size)
+    backward = size * (8 * shape.hidden + 4 * shape.intermediate)  # bytes a token that one layer's needs
+    layer = backward + (12 * shape.hidden if size < 4 else 0)
+    widest = count * shape.intermediate * (4.0 + size)
     computed = min(learned, at_once(shape.vocabulary))
     logits = computed * shape.vocabulary * (12.0 + (size if size < 4 else 0.0))
     if checkpointing:
         again = count * layer + widest
         return count * size * shape.hidden * shape.layers + again, max(0.0, logits - again)
     return count * layer * shape.layers + max(0.0, widest - logits), logits
-
-
-def _layer(shape: Shape, size: float) -> float:
-    """Bytes a token that one layer's backward pass needs."""
-    return size * (8 * shape.hidden + 4 * shape.intermediate) + (12 * shape.hidden if size < 4 else 0)
 
 
 def need_to_generate(

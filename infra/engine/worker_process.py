@@ -62,7 +62,7 @@ class Worker:
         """
         async with self._lock:
             exchange = asyncio.create_task(asyncio.to_thread(self._exchange, method, arguments))
-            exchange.add_done_callback(_retrieve)
+            exchange.add_done_callback(lambda task: task.cancelled() or task.exception())  # asyncio would print it
             return await asyncio.shield(exchange)
 
     async def rest(self) -> None:
@@ -125,12 +125,6 @@ class Worker:
                 child.wait(STOP_S)
         if connection:
             connection.close()
-
-
-def _retrieve(exchange: asyncio.Task[Any]) -> None:
-    """Take note of the error of an ``exchange`` whose caller was cancelled: asyncio would print its traceback."""
-    if not exchange.cancelled():
-        exchange.exception()
 
 
 def environment_of(threads: int) -> dict[str, str]:

@@ -30,7 +30,7 @@ class Retries:
         tries = AsyncRetrying(
             stop=stop_after_attempt(self._count + 1),
             wait=self._wait_s,
-            retry=retry_if_exception(self._again),
+            retry=retry_if_exception(lambda error: isinstance(error, AGAIN) and _after_s(error) <= self._longest_s),
             sleep=self._sleep,
             reraise=True,
         )
@@ -38,9 +38,6 @@ class Retries:
             with attempt:
                 return await ask(attempt.retry_state.attempt_number - 1)
         raise AssertionError("a try returns or raises")
-
-    def _again(self, error: BaseException) -> bool:
-        return isinstance(error, AGAIN) and _after_s(error) <= self._longest_s
 
     def _wait_s(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None

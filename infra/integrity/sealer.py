@@ -207,15 +207,13 @@ async def verify(
     for seals in (recorded.seals, kept):
         new = compare_seals(seals, met, begins, info.last_seq)
         differences += [
-            difference for difference in new if not any(_same_place(difference, other) for other in differences)
+            difference
+            for difference in new
+            if not any(other.first <= difference.first and difference.last <= other.last for other in differences)
         ]
     sealed = chain.met[-1].last if chain.met else 0
     told_all = tuple(sorted(differences, key=lambda difference: difference.first))
     return Verified(begins, info.last_seq, info.created, len(met), sealed, len(chain.redacted), told_all)
-
-
-def _same_place(difference: LogMismatch, other: LogMismatch) -> bool:
-    return other.first <= difference.first and difference.last <= other.last
 
 
 async def _localised(log: Log, segment: LogMismatch, copy: Copy) -> list[LogMismatch]:

@@ -61,7 +61,9 @@ def foreign_listener(folder: Path, ours: Address, theirs: Address) -> str:
     pid, peer = running_pid(folder), _connected(theirs, ours)
     if peer and pid and _is_server(pid, folder, peer.inode):
         return ""
-    return _holder(peer or next((entry for entry in _sockets(_LISTENS) if _listens(entry, theirs[1])), None))
+    port = f":{theirs[1]:04X}"
+    listeners = (entry for entry in _sockets(_LISTENS) if entry.state == _LISTENS and entry.local.endswith(port))
+    return _holder(peer or next(listeners, None))
 
 
 def running_pid(folder: Path) -> int:
@@ -115,10 +117,6 @@ def _holder(peer: _Socket | None) -> str:
             with contextlib.suppress(OSError):
                 return f"process {process.name} ({(process / 'comm').read_text().strip()[:40]})"
     return f"a process of the user with number {peer.uid}"
-
-
-def _listens(entry: _Socket, port: int) -> bool:
-    return entry.state == _LISTENS and entry.local.endswith(f":{port:04X}")
 
 
 def _connected(local: Address, remote: Address) -> _Socket | None:

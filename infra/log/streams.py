@@ -6,7 +6,7 @@ handler for it.
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from nats.aio.client import Client
@@ -289,16 +289,11 @@ async def standing(client: Client, topology: Topology, handlers: Iterable[Reacto
     """
     rows, consumers = [], {stream: await _consumers(client, stream) for stream in (EVENTS, ADVISORIES)}
     for on, durable in topology.durables(handlers):
-        row = ConsumerStatus(durable.name, on)
-        if group := [consumer for consumer in consumers[on] if consumer.name.partition("-")[0] == durable.name]:
-            row = replace(
-                row,
-                wait=sum(consumer.num_pending or 0 for consumer in group),
-                in_hand=sum(consumer.num_ack_pending or 0 for consumer in group),
-                again=sum(consumer.num_redelivered or 0 for consumer in group),
-                acked=max(consumer.ack_floor.stream_seq if consumer.ack_floor else 0 for consumer in group),
-            )
-        rows.append(row)
+        group = [consumer for consumer in consumers[on] if consumer.name.partition("-")[0] == durable.name]
+        counts = [(c.num_pending or 0, c.num_ack_pending or 0, c.num_redelivered or 0) for c in group]
+        acked = [consumer.ack_floor.stream_seq if consumer.ack_floor else 0 for consumer in group]
+        known = (*map(sum, zip(*counts, strict=True)), max(acked)) if group else ()
+        rows.append(ConsumerStatus(durable.name, on, *known))
     return rows
 
 

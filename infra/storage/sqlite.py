@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 from agent0 import errors
 from agent0.errors import Agent0Error, ConfigError, NotFoundError, OperationError
@@ -126,7 +125,10 @@ def guarded_query(path: Path, sql: str, *, max_rows: int = 1000, timeout_s: floa
     answer = json.loads(process.stdout)
     if "error" in answer:
         raise getattr(errors, answer["error"])(*answer["words"])
-    return [{name: _value(cell) for name, cell in row} for row in answer["rows"]]
+    return [
+        {name: base64.b64decode(cell["base64"]) if isinstance(cell, dict) else cell for name, cell in row}
+        for row in answer["rows"]
+    ]
 
 
 def answer_query() -> None:
@@ -141,16 +143,7 @@ def answer_query() -> None:
     except Agent0Error as error:
         answer = {"error": type(error).__name__, "words": (error.what, error.why, error.fix)}
     signal.setitimer(signal.ITIMER_REAL, 0)
-    json.dump(answer, sys.stdout, default=_plain)
-
-
-def _plain(blob: bytes) -> dict[str, str]:
-    """A blob for JSON; every other value of SQLite is its own."""
-    return {"base64": base64.b64encode(blob).decode()}
-
-
-def _value(cell: Any) -> Any:
-    return base64.b64decode(cell["base64"]) if isinstance(cell, dict) else cell
+    json.dump(answer, sys.stdout, default=lambda blob: {"base64": base64.b64encode(blob).decode()})
 
 
 def _slow(timeout_s: float) -> OperationError:

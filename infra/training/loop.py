@@ -90,7 +90,8 @@ class Training:
             examples, left_out = _examples(job, base, tokenizer)
             examples = (*examples, *self._taught(recipe, base, tokenizer))
             among = _among(recipe, base, tokenizer)
-            step = Step(model, recipe, self._team, _filler(tokenizer), job.seed, among)
+            pad = int(tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id)
+            step = Step(model, recipe, self._team, pad, job.seed, among)
             tally = self._run(step, model, replace(job, replay=(*job.replay, *examples)), recipe, half, room)
             weights = _weights(model)
         finally:
@@ -235,7 +236,3 @@ def _weights(model: Any) -> dict[str, torch.Tensor]:
 
         weights = get_peft_model_state_dict(model)
     return {name: value.detach().cpu().float() for name, value in weights.items()}
-
-
-def _filler(tokenizer: Any) -> int:
-    return int(tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id)

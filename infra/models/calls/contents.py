@@ -110,16 +110,13 @@ class NativeCalls:
         call.id = call.id or id
         call.name += name if name != call.name else ""  # some servers repeat it with each piece
         arguments = function.get("arguments")
-        call.arguments += arguments if isinstance(arguments, str) else "" if arguments is None else _json(arguments)
+        if arguments is not None:
+            call.arguments += arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
         return call
 
     def pairs(self) -> list[tuple[str, str]]:
         """Name and arguments, as text, of each call in order."""
         return [(call.name, call.arguments or "{}") for call in self.calls]
-
-
-def _json(arguments: Any) -> str:
-    return json.dumps(arguments, ensure_ascii=False)
 
 
 def _is_object(text: str) -> bool:

@@ -1,7 +1,7 @@
 """Models of an Ollama server as things: files handed over as blobs, models created from them, looked at and probed."""
 
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from math import log
 from pathlib import Path
 from typing import Any
@@ -149,8 +149,8 @@ class OllamaServed:
         steps = tuple(
             DecodedToken(
                 str(token["token"]),
-                _logprob(token),
-                {str(o["token"]): _logprob(o) for o in token.get("top_logprobs") or ()},
+                _logprob(token["logprob"]),
+                {str(o["token"]): _logprob(o["logprob"]) for o in token.get("top_logprobs") or ()},
             )
             for token in reply.get("logprobs") or ()
         )
@@ -172,9 +172,9 @@ async def _chunks(path: Path) -> AsyncIterator[bytes]:
             yield chunk
 
 
-def _logprob(entry: Mapping[str, Any]) -> float:
+def _logprob(value: Any) -> float:
     """Some versions put a probability where the logarithm is zero."""
-    logprob = float(entry["logprob"])
+    logprob = float(value)
     return logprob if logprob <= 0 else min(0.0, log(logprob))
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from . import frames
-from .calling import Ended, Request
+from .calling import Ended, Request, reported
 
 Message = tuple[Mapping[str, object], list[bytes]]
 PROGRAMS, PACKAGES = "/usr/bin", "/opt/site"
@@ -106,27 +106,13 @@ def say(fd: int, header: Mapping[str, object], blobs: list[bytes]) -> None:
 
 
 def ended(header: dict[str, Any], blobs: list[bytes]) -> Ended:
-    """``answered``, the other way round, taken with doubt.
-
-    Raises:
-        KeyError, ValueError, TypeError: it is malformed.
-    """
+    """``answered``, the other way round; errors as for ``reported``."""
     stdout, stderr, *contents = blobs
     out, err = header["output_bytes"]
-    return Ended(
-        ended=str(header["ended"]),
-        rc=None if header["rc"] is None else int(header["rc"]),
-        stdout=stdout,
-        stderr=stderr,
-        output_bytes=(int(out), int(err)),
-        wall_s=float(header["wall_s"]),
-        cpu_s=float(header["cpu_s"]),
-        peak_kib=int(header["peak_kib"]),
-        files=dict(zip(map(str, header["files"]), contents, strict=True)),
-        lost=int(header["lost"]),
-        note=str(header["note"]),
-        tier=str(header["tier"]),
-    )
+    ended = reported(header, contents)
+    ended.stdout, ended.stderr, ended.output_bytes = stdout, stderr, (int(out), int(err))
+    ended.note = str(header["note"])
+    return ended
 
 
 def _names(folder: str) -> list[str]:

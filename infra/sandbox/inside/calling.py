@@ -172,24 +172,31 @@ async def _converse(child: SandboxProcess, request: Request) -> Ended:
         writer.write(frames.pack({"files": list(request.files)}, [request.code, *request.files.values()]))
         async with asyncio.timeout(request.wall_s + GRACE_S + SLACK_S):
             await writer.drain()
-            return _ended(*await receive(reader))
+            header, blobs = await receive(reader)
+        if "refused" in header:
+            return Ended("refused", note=str(header["refused"]))
+        ended = reported(header, blobs)
+        ended.rc = None if ended.ended and (ended.rc or 0) < 0 else ended.rc
+        return ended
     finally:
         writer.close()
         with contextlib.suppress(OSError):
             await writer.wait_closed()
 
 
-def _ended(header: dict[str, Any], blobs: list[bytes]) -> Ended:
-    if "refused" in header:
-        return Ended("refused", note=str(header["refused"]))
-    rc = int(header["rc"])
+def reported(header: dict[str, Any], contents: list[bytes]) -> Ended:
+    """What a report says of how a call ended, taken with doubt; ``contents`` are those of its files.
+
+    Raises:
+        KeyError, ValueError, TypeError: it is malformed.
+    """
     return Ended(
         ended=str(header["ended"]),
-        rc=None if header["ended"] and rc < 0 else rc,
+        rc=None if header["rc"] is None else int(header["rc"]),
         wall_s=float(header["wall_s"]),
         cpu_s=float(header["cpu_s"]),
         peak_kib=int(header["peak_kib"]),
-        files=dict(zip(map(str, header["files"]), blobs, strict=True)),
+        files=dict(zip(map(str, header["files"]), contents, strict=True)),
         lost=int(header["lost"]),
         tier=str(header["tier"]),
     )
