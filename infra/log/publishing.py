@@ -85,7 +85,7 @@ class PublishAnswer(BaseModel):
         Raises:
             DependencyError: no space. LogError: any other refusal.
         """
-        if self.seq:
+        if self.seq and not self.error:
             return self.seq
         error = self.error or ServerRefusal(description="Its answer names no sequence")
         code, description = error.err_code, error.description
