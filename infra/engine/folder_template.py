@@ -40,10 +40,8 @@ def renderer(template: str, specials: Mapping[str, str]) -> Render:
         trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationTag, loopcontrols]
     )
     environment.filters["tojson"] = _as_json
-    environment.globals |= {
-        "raise_exception": _refuse,
-        "strftime_now": lambda form: datetime.now().astimezone().strftime(form),
-    }
+    environment.globals["raise_exception"] = _refuse
+    environment.globals["strftime_now"] = lambda form: datetime.now().astimezone().strftime(form)
     try:
         compiled = environment.from_string(template)
     except TemplateError as error:

@@ -85,8 +85,9 @@ class SandboxLink:
             if self.dead:
                 raise SandboxProcessError(self._why("it is gone"))
             async with asyncio.timeout(request.wall_s + GRACE_S + SLACK_S + ANSWER_S):
+                message = frames.pack(*asking.message_of(number, request, _image_root(root)))
                 async with self._turn:
-                    self._stdin.write(frames.pack(*asking.message_of(number, request, _image_root(root))))
+                    self._stdin.write(message)
                     await self._stdin.drain()
                 return await answer
         except TimeoutError as error:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from agent0.errors import DependencyError, OperationError
 from agent0.infra.weights.merge import Lora, MergedWeights, check_fit, not_separable
 from agent0.infra.weights.model_config import ModelConfig
@@ -262,8 +264,6 @@ def _gguf_name(tensor_names: "TensorNameMap", name: str) -> str:
 
 
 def _write(writer: "GGUFWriter", shapes: Mapping[str, tuple[int, ...]], read: Callable[[str], Array]) -> None:
-    import numpy as np
-
     for name, shape in shapes.items():
         writer.add_tensor_info(name, shape, np.dtype(np.float32), 4 * int(np.prod(shape)))
     try:
