@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 
 class Rotation(BaseModel):
-    """How positions are turned into angles."""
+    """How a model turns the positions of tokens into angles."""
 
     rope_type: str | None = None
     type: str | None = None

@@ -54,7 +54,7 @@ class NumberedRequest:
 
 
 def greeting() -> Message:
-    """The first message of an image."""
+    """Make the first message of an image: its version and what it has."""
     return {"ready": True, "version": version(), **inventory()}, []
 
 
