@@ -2,7 +2,7 @@
 served is refused rather than ignored."""
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -64,7 +64,7 @@ class FunctionDefinition(_MessagePart):
 
     name: Name
     description: str = ""
-    parameters: dict[str, Any] = {}
+    parameters: dict[str, object] = {}
 
 
 class Tool(_MessagePart):

@@ -1,9 +1,7 @@
 """Counts the tasks, attempts and tool calls of each iteration of a run, with an example of each kind."""
 
 import sqlite3
-from collections import defaultdict
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
 
 from agent0.projections.base import Row, select
 from agent0.registry import PREFIX
@@ -12,13 +10,14 @@ from agent0.settings import RunConfig
 from agent0.verification.human_review import PERSON
 
 _ENDS = {"length": "cut off at its limit of tokens", "no_answer": "ended without an answer"}
-Counts = dict[int, dict[str, Any]]
+Counts = dict[int, Iteration]
+"""The iterations of a run by number, as far as they are counted."""
 
 
 def iterations_of(db: sqlite3.Connection, run: str, plugins: bool = False) -> tuple[Iteration, ...]:
     """Count the tasks, attempts and tool calls of a run's iterations, oldest first; with ``plugins``, what verifiers of
     theirs said of answers, too."""
-    counts: Counts = defaultdict(lambda: {"refused": {}, "doubted": {}, "ends": {}, "calls": {}, "examples": {}})
+    counts: Counts = {}
     _tasks(db, run, counts)
     _attempts(db, run, counts)
     _outcomes(db, run, counts)
@@ -29,8 +28,17 @@ def iterations_of(db: sqlite3.Connection, run: str, plugins: bool = False) -> tu
     for row in select(db, "SELECT * FROM iterations WHERE run = ?", (run,)):
         if row["iteration"] in counts:
             measures = {key: value for key, value in row.items() if isinstance(value, float)}
-            counts[row["iteration"]]["measures"] = measures
-    return tuple(Iteration(number=number, **counts[number]) for number in sorted(counts))
+            counts[row["iteration"]] = replace(counts[row["iteration"]], measures=measures)
+    return tuple(counts[number] for number in sorted(counts))
+
+
+def _iteration(counts: Counts, number: int) -> Iteration:
+    return counts.get(number, Iteration(number))
+
+
+def _with_example(iteration: Iteration, name: str, example: Observation) -> Iteration:
+    """The iteration with an example of what ``name`` says, where it has none."""
+    return replace(iteration, examples={**iteration.examples, name: iteration.examples.get(name, example)})
 
 
 def _tasks(db: sqlite3.Connection, run: str, counts: Counts) -> None:
@@ -42,19 +50,18 @@ def _tasks(db: sqlite3.Connection, run: str, counts: Counts) -> None:
         (run,),
     )
     for row in rows:
-        iteration = counts[row["iteration"]]
-        iteration["teacher"] = row["teacher"] or "base"
-        iteration["tasks"] = iteration.get("tasks", 0) + row["n"]
+        it, reason, n = _iteration(counts, row["iteration"]), row["reason"], row["n"]
+        it = replace(it, teacher=row["teacher"] or "base", tasks=it.tasks + n)
         if row["status"] == "accepted":
-            _add(iteration, "accepted", row["n"])
-            if row["reason"]:
-                iteration["doubted"][row["reason"]] = row["n"]
-                iteration["examples"][row["reason"]] = Observation(f"{row['reason']} by its attempts", task=row["task"])
+            it = replace(it, accepted=it.accepted + n)
+            if reason:
+                it = replace(it, doubted={**it.doubted, reason: n})
+                it = _with_example(it, reason, Observation(f"{reason} by its attempts", task=row["task"]))
         if row["status"] == "rejected":
-            iteration["refused"][row["reason"]] = row["n"]
-            iteration["cut_off"] = iteration.get("cut_off", 0) + row["cut"]
-            text = f"refused as {row['reason']}" + (f": {row['detail']}" if row["detail"] else "")
-            iteration["examples"][row["reason"]] = Observation(text, task=row["task"])
+            it = replace(it, refused={**it.refused, reason: n}, cut_off=it.cut_off + row["cut"])
+            text = f"refused as {reason}" + (f": {row['detail']}" if row["detail"] else "")
+            it = replace(it, examples={**it.examples, reason: Observation(text, task=row["task"])})
+        counts[it.number] = it
 
 
 def _attempts(db: sqlite3.Connection, run: str, counts: Counts) -> None:
@@ -68,38 +75,34 @@ def _attempts(db: sqlite3.Connection, run: str, counts: Counts) -> None:
         (run,),
     )
     for row in rows:
-        iteration = counts[row["iteration"]]
-        iteration["student"] = row["student"] or "base"
-        if row["status"] == "dropped":
-            iteration["given_up"] = iteration.get("given_up", 0) + row["n"]
-        if row["end"] is None:
-            continue
-        _add(iteration, "attempts", row["n"])
-        _add(iteration, "answered", row["answered"])
-        _add(iteration, "unread", row["unread"])
-        if row["unread"]:
-            unread = Observation("wrote a call that cannot be read", attempt=row["unread_attempt"])
-            iteration["examples"].setdefault("unread", unread)
-        iteration["ends"][row["end"]] = iteration["ends"].get(row["end"], 0) + row["n"]
-        kind = _verdict(row)
-        if kind:
-            _add(iteration, kind, row["n"])
-            text = {"right": "called right", "wrong": "called wrong", "undecided": "undecided"}[kind]
-            iteration["examples"].setdefault(kind, Observation(text, attempt=row["attempt"], event=row["seq"] or 0))
-        if row["end"] != "answered":
-            ending = _ENDS.get(row["end"], f"ended: {row['end']}")
-            observation = Observation(ending, attempt=row["attempt"], event=row["seq"] or 0)
-            iteration["examples"].setdefault(f"end:{row['end']}", observation)
+        it, n = _iteration(counts, row["iteration"]), row["n"]
+        it = replace(it, student=row["student"] or "base", given_up=it.given_up + n * (row["status"] == "dropped"))
+        counts[it.number] = it if row["end"] is None else _with_ended(it, row)
+
+
+def _with_ended(it: Iteration, row: Row) -> Iteration:
+    """The iteration with attempts that ended alike."""
+    n, end, verdict = row["n"], row["end"], _verdict(row)
+    it = replace(it, attempts=it.attempts + n, answered=it.answered + (row["answered"] or 0))
+    it = replace(it, unread=it.unread + (row["unread"] or 0), ends={**it.ends, end: it.ends.get(end, 0) + n})
+    if row["unread"]:
+        unread = Observation("wrote a call that cannot be read", attempt=row["unread_attempt"])
+        it = _with_example(it, "unread", unread)
+    if verdict:
+        text = verdict if verdict == "undecided" else f"called {verdict}"
+        it = _with_example(it, verdict, Observation(text, attempt=row["attempt"], event=row["seq"] or 0))
+        right, wrong = it.right + n * (verdict == "right"), it.wrong + n * (verdict == "wrong")
+        it = replace(it, right=right, wrong=wrong, undecided=it.undecided + n * (verdict == "undecided"))
+    if end != "answered":
+        ending = Observation(_ENDS.get(end, f"ended: {end}"), attempt=row["attempt"], event=row["seq"] or 0)
+        it = _with_example(it, f"end:{end}", ending)
+    return it
 
 
 def _verdict(row: Row) -> str:
     if row["status"] not in ("verified", "rewarded"):
         return ""
     return {1: "right", 0: "wrong", None: "undecided"}[row["correct"]]
-
-
-def _add(counts: dict[str, Any], name: str, number: int | None) -> None:
-    counts[name] = counts.get(name, 0) + (number or 0)
 
 
 def _outcomes(db: sqlite3.Connection, run: str, counts: Counts) -> None:
@@ -114,7 +117,8 @@ def _outcomes(db: sqlite3.Connection, run: str, counts: Counts) -> None:
         (run,),
     )
     for row in rows:
-        counts[row.pop("iteration")].update(row)
+        it = _iteration(counts, row.pop("iteration"))
+        counts[it.number] = replace(it, **row)
 
 
 def _misjudged(db: sqlite3.Connection, run: str, counts: Counts) -> None:
@@ -127,8 +131,9 @@ def _misjudged(db: sqlite3.Connection, run: str, counts: Counts) -> None:
     )
     for row in rows:
         text = f"called wrong ({row['reason']}), and it is {row['expected']}, as expected"
-        counts[row["iteration"]]["misjudged"] = row["n"]
-        counts[row["iteration"]]["examples"]["misjudged"] = Observation(text, attempt=row["attempt"])
+        it = replace(_iteration(counts, row["iteration"]), misjudged=row["n"])
+        example = Observation(text, attempt=row["attempt"])
+        counts[it.number] = replace(it, examples={**it.examples, "misjudged": example})
 
 
 def _calls(db: sqlite3.Connection, run: str, counts: Counts) -> None:
@@ -144,12 +149,13 @@ def _calls(db: sqlite3.Connection, run: str, counts: Counts) -> None:
         ("tools",),
     )
     for row in rows:
-        iteration = counts[row["iteration"]]
-        iteration["calls"][row["kind"]] = row["n"]
-        iteration["missing"] = tuple(sorted(row["tools"])) if row["kind"] == "unknown" else iteration.get("missing", ())
-        text = " ".join(str(row["reason"] or row["output"] or row["kind"]).split())[:200]
+        it, kind = _iteration(counts, row["iteration"]), row["kind"]
+        missing = tuple(sorted(row["tools"])) if kind == "unknown" else it.missing
+        text = " ".join(str(row["reason"] or row["output"] or kind).split())[:200]
         used = f" (after {row['wall_s']:.2f} s, with {row['mib']:.0f} MiB, at most)" if row["reason"] else ""
-        iteration["examples"][f"call:{row['kind']}"] = Observation(text + used, attempt=row["attempt"])
+        example = Observation(text + used, attempt=row["attempt"])
+        examples = {**it.examples, f"call:{kind}": example}
+        counts[it.number] = replace(it, calls={**it.calls, kind: row["n"]}, missing=missing, examples=examples)
 
 
 _MEANS = (
@@ -209,7 +215,7 @@ def _receipt(db: sqlite3.Connection, run: str, attempt: str) -> int:
     return int(select(db, _RECEIPT, (run, attempt))[0]["seq"] or 0)
 
 
-def count_plugin_verdicts(db: sqlite3.Connection, run: str, counts: dict[int, dict[str, Any]]) -> None:
+def count_plugin_verdicts(db: sqlite3.Connection, run: str, counts: Counts) -> None:
     """Add to the counts by iteration what verifiers that are not Agent0's own said of answers (``foreign``), and how
     many of them their task's family computes otherwise: right ones that were called wrong (``misjudged``), and wrong
     ones that were called right (``overrated``)."""
@@ -228,28 +234,22 @@ def count_plugin_verdicts(db: sqlite3.Connection, run: str, counts: dict[int, di
         (run, *names),
     )
     for row in rows:
-        iteration = counts[row["iteration"]]
-        right, wrong = iteration.setdefault("foreign", {}).get(row["verifier"], (0, 0))
-        iteration["foreign"][row["verifier"]] = (right + bool(row["correct"]), wrong + (not row["correct"]))
-        if contrary := _contrary(row):
-            kind, text = contrary
-            iteration[kind] = iteration.get(kind, 0) + 1
-            iteration["examples"].setdefault(kind, Observation(text, attempt=row["attempt"]))
+        it, verifier, correct = _iteration(counts, row["iteration"]), row["verifier"], bool(row["correct"])
+        right, wrong = it.foreign.get(verifier, (0, 0))
+        it = replace(it, foreign={**it.foreign, verifier: (right + correct, wrong + (not correct))})
+        if text := _contrary(row):
+            it = replace(it, overrated=it.overrated + correct, misjudged=it.misjudged + (not correct))
+            it = _with_example(it, "overrated" if correct else "misjudged", Observation(text, attempt=row["attempt"]))
+        counts[it.number] = it
 
 
-def _contrary(row: Mapping[str, Any]) -> tuple[str, str] | None:
-    """How a verdict contradicts what the task's family computes, and in words; None where it does not."""
-    called_right = bool(row["correct"])
-    if (not called_right and row["expected"]) or computed(row["family"], row["question"], row["answer"]) is not (
-        not called_right
-    ):
-        return None
-    if called_right:
-        return (
-            "overrated",
-            f"called right ({row['reason']}), and {row['answer']} is wrong by its family {row['family']}",
-        )
-    return "misjudged", f"called wrong ({row['reason']}), and {row['answer']} is right by its family {row['family']}"
+def _contrary(row: Row) -> str:
+    """How a verdict contradicts what the task's family computes; empty where it does not."""
+    right = bool(row["correct"])
+    if (not right and row["expected"]) or computed(row["family"], row["question"], row["answer"]) is not (not right):
+        return ""
+    called, computes = ("right", "wrong") if right else ("wrong", "right")
+    return f"called {called} ({row['reason']}), and {row['answer']} is {computes} by its family {row['family']}"
 
 
 def computed(name: str, question: str, answer: str) -> bool | None:
