@@ -21,7 +21,8 @@ TOKEN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 NAMESPACE = uuid.UUID("6f1d7c5e-9a0e-5c55-8f0a-a0e0e5a0e0a0")
 
 _types: dict[str, type["Event"]] = {}
-_upcasters: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {}
+Upcast = Callable[[dict[str, Any]], dict[str, Any]]
+_upcasters: dict[tuple[str, int], Upcast] = {}
 
 
 class EarlierVersionError(ValueError):
@@ -137,10 +138,10 @@ def decode(body: bytes | str | dict[str, Any], seq: int = 0) -> Recorded:
     return Recorded.model_validate(whole)
 
 
-def upcaster(kind: str, version: int) -> Callable[[Callable[[dict[str, Any]], dict[str, Any]]], Any]:
+def upcaster(kind: str, version: int) -> Callable[[Upcast], Upcast]:
     """Register ``fn(data) -> data`` that lifts ``kind`` from ``version`` to ``version + 1``."""
 
-    def register(fn: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    def register(fn: Upcast) -> Upcast:
         _upcasters[kind, version] = fn
         return fn
 

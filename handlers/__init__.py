@@ -7,7 +7,6 @@ File = function = durable consumer.
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from agent0.errors import DependencyError
 from agent0.events.base import Event, Recorded
@@ -39,7 +38,7 @@ class Handler:
     roles: tuple[str, ...] = ()
     plugins: bool = True
 
-    async def __call__(self, cause: Recorded, run: RunState | None, ports: Mapping[str, Any]) -> list[Event]:
+    async def __call__(self, cause: Recorded, run: RunState | None, ports: Mapping[str, object]) -> list[Event]:
         """React to ``cause``; returns the effects in order. Who takes ``run`` does not react to what belongs to none,
         as an experiment's events.
 

@@ -8,7 +8,6 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
 
 from agent0.errors import ConfigError
 from agent0.events.values import Artifact
@@ -103,11 +102,11 @@ def _preferences(_: sqlite3.Connection, attempts: Iterator[Row]) -> Iterator[Row
             yield {"prompt": good["prompt"], "chosen": good["completion"], "rejected": bad["completion"]}
 
 
-def _conversation(row: Row) -> list[dict[str, Any]]:
+def _conversation(row: Row) -> list[dict[str, str]]:
     return [_message(turn) for turn in row["transcript"] or []]
 
 
-def _message(turn: dict[str, Any]) -> dict[str, Any]:
+def _message(turn: Row) -> dict[str, str]:
     named = {"name": turn["name"]} if turn["role"] == "tool" and turn.get("name") else {}
     return {"role": turn["role"], "content": turn["content"], **named}
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from agent0.report.tables import form_rows
-from agent0.run.answer_form import FEWEST, form_measures
 from agent0.run.iteration_measures import MEANING
 from agent0.run.monitors import guards
 from agent0.run.monitors.form import form_change
+from agent0.run.monitors.iteration_metrics import FEWEST, form_measures
 from agent0.settings import GuardConfig, RunConfig
 from agent0.state.run_state import AttemptState, ToolCallRecord
 from tests.test_guards import attempt, task

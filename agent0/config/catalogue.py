@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -96,7 +95,7 @@ def stored_model(home: Path, name: str) -> StoredModel | None:
 
 def _stored(folder: Path) -> StoredModel:
     try:
-        note: dict[str, Any] = json.loads((folder / NOTE).read_bytes())
+        note = json.loads((folder / NOTE).read_bytes())
         file = folder / str(note["file"])
         size = file.stat().st_size if file.is_file() else 0
         problem = "" if size == note["bytes"] else f"It has {size:,} bytes, and had {note['bytes']:,}."

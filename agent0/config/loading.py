@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin
 
+import platformdirs
 from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
@@ -80,12 +81,12 @@ def resolve(
             _check_key(entry)
             winners.setdefault(entry.key, entry)
             ranks.setdefault(entry.key, rank)
-    tree: dict[str, Any] = {}
+    tree: dict[str, object] = {}
     for entry in winners.values():
         _plant(tree, _path(entry.key), _typed(entry), entry)
     tree["profile"] = Path(chosen).stem if chosen.endswith(".toml") else chosen
-    tree["home"] = _home(tree.get("home"))
-    placed = _place_models(tree, ranks, tree["home"])
+    tree["home"] = home = _home(tree.get("home"))
+    placed = _place_models(tree, ranks, home)
     settings = _validated(tree, winners)
     settings._typed = frozenset(overrides)
     settings._profile_file = str(Path(chosen).absolute()) if chosen.endswith(".toml") else ""
@@ -105,11 +106,11 @@ def _place_models(tree: Mapping[str, Any], ranks: Mapping[str, int], home: Path)
         stored = stored_model(home, entry.name)
         provider, _ = serving_provider(entry.packed, stored.bytes if stored else entry.bytes)
         suits = {"provider": provider} | ({"tool_form": entry.tool_form} if role == "student" else {})
-        placed: dict[str, Any] = {
-            key: value for key, value in suits.items() if ranks.get(f"run.{role}.{key}", rank + 1) > rank
-        }
         unset = {"prompts": "full", "max_tokens": entry.max_tokens, "num_ctx": entry.num_ctx}
-        placed |= {key: value for key, value in unset.items() if f"run.{role}.{key}" not in ranks}
+        placed = {
+            **{key: value for key, value in suits.items() if ranks.get(f"run.{role}.{key}", rank + 1) > rank},
+            **{key: value for key, value in unset.items() if f"run.{role}.{key}" not in ranks},
+        }
         actor |= placed
         origins |= {f"run.{role}.{key}": f"model {entry.name}" for key in placed}
         if stored and not stored.problem and actor["provider"] in (OWN, SERVED):
@@ -125,7 +126,7 @@ def amended(run: RunConfig, changes: Mapping[str, str], home: Path | None = None
         ConfigError: a key that is none, or a value that does not fit.
     """
     entries = sources.flags({key if key.startswith("run.") else f"run.{key}": text for key, text in changes.items()})
-    tree: dict[str, Any] = {}
+    tree: dict[str, object] = {}
     for entry in entries:
         _check_key(entry)
         _plant(tree, _path(entry.key), _typed(entry), entry)
@@ -161,7 +162,7 @@ def environment_settings() -> dict[str, str]:
     }
 
 
-def public(settings: Settings) -> dict[str, Any]:
+def public(settings: Settings) -> dict[str, object]:
     """Settings as JSON values without a secret: masked fields, and no user or password in addresses."""
     plain = settings.model_dump(mode="json")
     plain["nats"]["url"] = bare_address(settings.nats.url)
@@ -170,13 +171,13 @@ def public(settings: Settings) -> dict[str, Any]:
     return plain
 
 
-def config_of(run: RunConfig) -> tuple[dict[str, Any], str]:
+def config_of(run: RunConfig) -> tuple[dict[str, object], str]:
     """What ``RunStarted`` stores: the configuration as JSON values and the sha256 of its canonical text."""
     plain = run.model_dump(mode="json")
     return plain, sha256(json.dumps(plain, sort_keys=True, separators=(",", ":")))
 
 
-def leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def leaves(tree: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """(dotted key, value) of nested mappings; an empty mapping is a value."""
     for key, value in tree.items():
         if isinstance(value, Mapping) and value:
@@ -220,9 +221,7 @@ def _chosen(layers: Sequence[Sequence[SettingEntry]]) -> str:
     return str(named[0]) if named else ""
 
 
-def _own_files() -> list[tuple[dict[str, Any], Path]]:
-    import platformdirs
-
+def _own_files() -> list[tuple[dict[str, object], Path]]:
     paths = (Path(LOCAL), platformdirs.user_config_path("agent0") / "config.toml")
     return [(sources.toml(path), path) for path in paths]
 
@@ -252,7 +251,7 @@ def _files(chosen: str) -> Iterator[list[SettingEntry]]:
         )
 
 
-def _tables(tables: Mapping[str, Any]) -> Mapping[str, Any]:
+def _tables(tables: Mapping[str, object]) -> Mapping[str, Mapping[str, object]]:
     profile_tables = tables.get("profile")
     return profile_tables if isinstance(profile_tables, Mapping) else {}
 
@@ -262,8 +261,6 @@ _KERNEL = (("proc",), ("sys",))
 
 
 def _home(configured: Any) -> Path:
-    import platformdirs
-
     home = Path(configured).expanduser().absolute() if configured else platformdirs.user_data_path("agent0")
     fix = "Point AGENT0_HOME at a folder, or at a place where one can be made."
     try:
@@ -338,15 +335,16 @@ def _typed(entry: SettingEntry) -> Any:
     return [part.strip() for part in entry.value.split(",") if part.strip()] if container is tuple else entry.value
 
 
-def _plant(tree: dict[str, Any], path: list[str], value: Any, entry: SettingEntry) -> None:
+def _plant(tree: dict[str, object], path: list[str], value: Any, entry: SettingEntry) -> None:
     for part in path[:-1]:
-        tree = tree.setdefault(part, {})
-        if not isinstance(tree, dict):
+        table = tree.setdefault(part, {})
+        if not isinstance(table, dict):
             raise _refusal(entry, f"{part} was given both a value and parts of a table.")
+        tree = table
     tree.setdefault(path[-1], value)
 
 
-def _validated(tree: dict[str, Any], winners: Mapping[str, SettingEntry]) -> Settings:
+def _validated(tree: dict[str, object], winners: Mapping[str, SettingEntry]) -> Settings:
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:

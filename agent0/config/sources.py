@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dotenv.parser import parse_stream
+
 from agent0.errors import ConfigError
 
 PREFIX = "AGENT0_"
@@ -54,8 +56,6 @@ def dotenv(path: Path) -> list[SettingEntry]:
     Raises:
         ConfigError: a line that is no assignment, or a file that cannot be read.
     """
-    from dotenv.parser import parse_stream
-
     if not path.is_file():
         return []
     entries = []
@@ -69,7 +69,7 @@ def dotenv(path: Path) -> list[SettingEntry]:
     return entries
 
 
-def toml(path: Path) -> dict[str, Any]:
+def toml(path: Path) -> dict[str, object]:
     """The tables of a TOML file; nothing where there is none.
 
     Raises:
@@ -83,7 +83,7 @@ def toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} cannot be read as TOML.", str(error), "Correct the file.") from error
 
 
-def entries(tables: Mapping[str, Any], path: Path, under: str = "") -> list[SettingEntry]:
+def entries(tables: Mapping[str, object], path: Path, under: str = "") -> list[SettingEntry]:
     """Flat entries of ``tables``; ``under`` is the dotted table of the file that they were found in."""
     lines = _lines(path) if tables else {}
 
@@ -100,7 +100,7 @@ def _variable_key(name: str) -> str:
     return SHORTCUTS.get(name) or name.removeprefix(PREFIX).lower().replace("__", ".")
 
 
-def _flat(tables: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(tables: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in tables.items():
         if isinstance(value, dict) and value:
             yield from _flat(value, f"{prefix}{key}.")

@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
-from typing import Any
 
 from agent0.evaluation.protocol import EvaluationProtocol
 from agent0.events.values import Task
@@ -104,13 +103,6 @@ async def answer_task(
         task.domain, task.family, task.canonical, task.question, tuple(answers), tuple(correct), most, last
     )
     return FinishedTask(answered, sum(each.usage.completion_tokens for each in solved))
-
-
-def of_row(row: Mapping[str, Any]) -> FinishedTask:
-    """Read a finished task from its fields, as ``asdict`` and JSON have them."""
-    answered = row["answered"]
-    tuples = {"answers": tuple(answered["answers"]), "correct": tuple(answered["correct"])}
-    return FinishedTask(AnsweredTask(**{**answered, **tuples}), row["tokens"])
 
 
 def as_json_lines(answers: Sequence[AnsweredTask]) -> bytes:

@@ -63,7 +63,7 @@ class GenerateRequest:
     adapter: Artifact | None = None
     prefill: str = ""
     group: str = ""
-    schema: dict[str, Any] | None = None
+    schema: dict[str, object] | None = None
     joint: int = 1
     task: str = ""
     attempt: str = ""
@@ -119,7 +119,7 @@ class Generation:
     capture: Capture = ""
     untrainable: str = ""
     seed: int | None = None
-    counted: Mapping[str, Any] = field(default_factory=dict)
+    counted: Mapping[str, object] = field(default_factory=dict)
     served: Served = Served()
     author: str = ""
     margins: tuple[float, ...] = ()

@@ -1,8 +1,6 @@
 """What a run came to, in one object: its row, its learning curve, and which targets it met."""
 
 import sqlite3
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import TypedDict
 
 from agent0.projections.alarms import list_alarms
@@ -18,9 +16,9 @@ from agent0.report.diagnosis.findings import Conclusion, diagnosis
 from agent0.report.diagnosis.iterations import iterations_of
 from agent0.report.run_benchmarks import benchmark_scores, target_rows
 from agent0.report.targets import TargetRow
+from agent0.run.diagnosis.local_state import LocalState
 
-Here = Mapping[str, object]
-NOWHERE: Here = MappingProxyType({})
+NOWHERE = LocalState()
 
 
 class DeepParts(TypedDict):
@@ -30,7 +28,7 @@ class DeepParts(TypedDict):
     targets: list[TargetRow]
 
 
-def overview(db: sqlite3.Connection, run: str, here: Here = NOWHERE, *, deep: DeepParts | None = None) -> Row:
+def overview(db: sqlite3.Connection, run: str, here: LocalState = NOWHERE, *, deep: DeepParts | None = None) -> Row:
     """Collect everything that ``run show --json`` prints. ``validation`` has one entry per iteration, ``base`` being
     -1. ``test`` begins with what a fork shares with its parents and did not score anew. ``here``: what this machine
     knows of the runs of a data folder (``agent0.assembly.log.carriers``). ``deep``: what ``deep_parts`` gave before,
@@ -65,14 +63,14 @@ def overview(db: sqlite3.Connection, run: str, here: Here = NOWHERE, *, deep: De
     return {**summary, "answer": run_answer(summary)}
 
 
-def _carried(row: Row, here: Here) -> Row:
+def _carried(row: Row, here: LocalState) -> Row:
     """``row`` of a run with whether it is carried, and what it waits for where its events do not say it."""
     if row["status"] != "running":
         return {**row, "carried": None}
     return {**row, "carried": here.get("carried"), "waits_for": row["waits_for"] or here.get("waits") or None}
 
 
-def deep_parts(db: sqlite3.Connection, run: str, here: Here = NOWHERE) -> DeepParts:
+def deep_parts(db: sqlite3.Connection, run: str, here: LocalState = NOWHERE) -> DeepParts:
     """Read the parts that take all attempts of a run."""
     done = [evaluation for evaluation in list_evaluations(db, run) if evaluation["status"] == "evaluated"]
     benchmarks, config = benchmark_scores(db, run, done), show_run(db, run)["config"]

@@ -81,13 +81,10 @@ def _on_attempt(state: RunState, task: str, attempt: str, **changes: Any) -> Run
 
 
 def _proposed(state: RunState, event: tasks.TaskProposed) -> RunState:
-    changes: dict[str, Any] = {
-        "proposed": True,
-        "proposal": event.proposal,
-        "problem": event.problem,
-        "text": event.text,
-    }
-    return _on_task(state, event.task, lambda t: changed(t, **changes))
+    def change(task_state: TaskState) -> TaskState:
+        return changed(task_state, proposed=True, proposal=event.proposal, problem=event.problem, text=event.text)
+
+    return _on_task(state, event.task, change)
 
 
 def _accepted(state: RunState, event: tasks.TaskAccepted) -> RunState:
@@ -144,16 +141,20 @@ def _verified(state: RunState, event: tasks.ResultVerified) -> RunState:
     attempt = task_state.attempts.get(event.attempt) if task_state else None
     if attempt is None or attempt.verified:
         return state
-    doubt = {"disputed": attempt.disputed or disputed(event.votes)}
+    doubted = attempt.disputed or disputed(event.votes)
     if awaits_person(event, state.config):
-        return _on_attempt(state, event.task, event.attempt, awaits_review=True, **doubt)
-    changes: dict[str, Any] = {
-        "correct": event.correct,
-        "credit": event.credit,
-        "judge": event.verifier,
-        "votes": event.votes,
-    }
-    return _on_attempt(state, event.task, event.attempt, verified=True, **changes, **doubt)
+        return _on_attempt(state, event.task, event.attempt, awaits_review=True, disputed=doubted)
+    return _on_attempt(
+        state,
+        event.task,
+        event.attempt,
+        verified=True,
+        correct=event.correct,
+        credit=event.credit,
+        judge=event.verifier,
+        votes=event.votes,
+        disputed=doubted,
+    )
 
 
 def _rewarded(state: RunState, event: tasks.RewardAssigned) -> RunState:

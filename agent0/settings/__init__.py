@@ -6,7 +6,7 @@ process works. Loading order: flag > AGENT0_* > .env > profile > user > defaults
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, PrivateAttr
 
@@ -140,7 +140,7 @@ class RunConfig(Frozen):
         return not self.questions.file or self.questions.share < 1
 
     @classmethod
-    def recorded(cls, plain: Mapping[str, Any]) -> "RunConfig":
+    def recorded(cls, plain: Mapping[str, object]) -> "RunConfig":
         """Read the configuration of a run from its log: the one place where settings that a later version renames are
         brought to its names."""
         return cls.model_validate(plain)

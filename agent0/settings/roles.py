@@ -107,7 +107,7 @@ class ActorConfig(Frozen):
         return {"prompts": _PACKAGED_PROMPTS, "max_tokens": tokens} | settings
 
 
-def _separated(settings: dict[str, Any]) -> dict[str, Any]:
+def _separated(settings: dict[str, object]) -> dict[str, object]:
     """``provider/model`` as two settings. Raises ValueError where they name two models."""
     provider, slash, model = str(settings.get("provider", "")).partition("/")
     if not slash:

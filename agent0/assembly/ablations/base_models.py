@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from agent0.assembly.ablations.ablation_run import decode_progress, encode_progress
 from agent0.assembly.runtime.child_process import child, last_words, size
@@ -46,7 +46,7 @@ async def make_bases(folder: Path, course: str, seeds: Sequence[int], jobs: int,
     return {seed: task.result() for seed, task in tasks.items()}
 
 
-def _mix(course: str) -> dict[str, Any]:
+def _mix(course: str) -> dict[str, object]:
     from agent0.infra.tiny.courses import MIXES
 
     if course not in MIXES:
@@ -54,7 +54,7 @@ def _mix(course: str) -> dict[str, Any]:
     return MIXES[course].plain()
 
 
-async def _base(folder: Path, course: str, seed: int, mix: dict[str, Any], report: Report) -> Path:
+async def _base(folder: Path, course: str, seed: int, mix: dict[str, object], report: Report) -> Path:
     if course in PACKAGED and _same(PACKAGED[course], seed, mix):
         return PACKAGED[course]
     out = folder / f"base-{seed}"
@@ -67,21 +67,21 @@ async def _base(folder: Path, course: str, seed: int, mix: dict[str, Any], repor
     return out
 
 
-def _same(base: Path, seed: int, mix: dict[str, Any]) -> bool:
+def _same(base: Path, seed: int, mix: dict[str, object]) -> bool:
     recorded = provenance(base)
     return (recorded.get("seed"), recorded.get("mix")) == (seed, mix)
 
 
-def provenance(base: Path) -> dict[str, Any]:
+def provenance(base: Path) -> dict[str, object]:
     """Read how a base model was made from its folder; empty where it cannot be read."""
     try:
-        record: dict[str, Any] = json.loads((base / PROVENANCE).read_text(encoding="utf-8"))
+        record: dict[str, object] = json.loads((base / PROVENANCE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return record
 
 
-async def _teach(out: Path, seed: int, mix: dict[str, Any], report: Report) -> None:
+async def _teach(out: Path, seed: int, mix: dict[str, object], report: Report) -> None:
     part, plan, output_file = (out.with_name(out.name + end) for end in (".part", ".mix.json", ".said.txt"))
     shutil.rmtree(part, ignore_errors=True)
     write(plan, json.dumps(mix))

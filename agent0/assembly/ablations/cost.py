@@ -2,16 +2,15 @@
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from statistics import median
-from typing import Any
 
 from agent0.assembly.ablations.ablation_run import RESULT, RunPlan, read_result
 from agent0.assembly.runtime.progress import duration
 from agent0.assembly.runtime.read_models import reading
 from agent0.errors import Agent0Error, NotFoundError
 from agent0.experiments.ablation_runs import AblationRun, requested_compute
-from agent0.projections.base import select
+from agent0.projections.base import Row, select
 from agent0.settings import RunConfig, Settings
 
 MOST = 50
@@ -52,7 +51,7 @@ def _of_studies(settings: Settings, profile: str) -> Iterator[float]:
 
 def _of_runs(settings: Settings, profile: str) -> Iterator[float]:
     query = "SELECT config, wall_s FROM runs WHERE status = 'finished' AND profile = ? ORDER BY started DESC LIMIT ?"
-    rows: Sequence[Mapping[str, Any]] = ()
+    rows: Sequence[Row] = ()
     with contextlib.suppress(Agent0Error), reading(settings) as db:  # none yet, or being made just now
         rows = select(db, query, (profile, MOST))
     for row in rows:

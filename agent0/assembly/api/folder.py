@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from agent0.assembly.ablations.study import run_study
 from agent0.assembly.api.calls import Say, Settable, run_sync, texts
@@ -15,7 +15,7 @@ from agent0.assembly.api.studies import Study, requested
 from agent0.assembly.log.access import open_log
 from agent0.assembly.replay.forks import fork
 from agent0.assembly.replay.rescore import Rescore, gather_different, rescore_run
-from agent0.assembly.replay.retrain import Retrain, retrain, roles_of
+from agent0.assembly.replay.retrain import Retrain, Retrained, retrain, roles_of
 from agent0.assembly.replay.tables_at import known_tables
 from agent0.assembly.runtime.app import started
 from agent0.assembly.runtime.execution import execute_run, prepared, resumption
@@ -35,6 +35,7 @@ from agent0.projections.runs import list_runs, resolve
 from agent0.settings import Settings
 
 Plugins = Iterable[str | Path]
+T = TypeVar("T")
 
 
 def open(
@@ -237,7 +238,7 @@ class Folder:
         roles: str = "student",
         evaluate: bool = True,
         say: Say | None = None,
-    ) -> dict[str, Any]:
+    ) -> Retrained:
         """Train the checkpoints of a run or an experiment again from what is stored, with another recipe, or
         ``without`` some tasks. The experiment is called ``name``.
 
@@ -298,7 +299,7 @@ class Folder:
         run_sync(lambda: execute_run(settings, name, begin, _RunFollower(say)))
         return Run(self, name)
 
-    def _refreshed(self, summary: dict[str, Any]) -> dict[str, Any]:
+    def _refreshed(self, summary: T) -> T:
         self.refresh()
         return summary
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent0.errors import ConfigError, RequirementsError, escaped
+from agent0.projections.base import Row
 
 if TYPE_CHECKING:
     import pandas
 
 SHOWN = 50
 """Rows that a notebook shows."""
-Row = dict[str, Any]
 
 
 class Rows(list[Row]):

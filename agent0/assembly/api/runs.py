@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from agent0.assembly.api.calls import Say
-from agent0.assembly.api.rows import Row, Rows, html_table, text
+from agent0.assembly.api.rows import Rows, html_table, text
 from agent0.assembly.api.trajectories import Trajectory, transcript_of
 from agent0.assembly.log.carriers import known_here
 from agent0.assembly.tracking.measured import measured
 from agent0.assembly.tracking.sinks import export
 from agent0.events.base import Recorded, decode
 from agent0.projections.attempts import list_attempts, show_attempt
+from agent0.projections.base import Row
 from agent0.projections.evaluation_items import list_items
 from agent0.projections.evaluations import learning_curve
 from agent0.projections.events import stored_events
@@ -80,8 +81,7 @@ class Run:
     @property
     def config(self) -> Mapping[str, Any]:
         """The settings that it began with."""
-        config: Mapping[str, Any] = self.row["config"]
-        return config
+        return dict(self.row["config"])
 
     def overview(self) -> dict[str, Any]:
         """What it came to, as `agent0 run show --json` prints it."""
@@ -92,8 +92,7 @@ class Run:
         """Why it went badly, as `agent0 run why --json` prints it, without a look at the disk and the log's server:
         its ``conclusion`` (the first line), ``well``, ``cause``, ``step``, ``evidence``, ``settings`` that differ, the
         command to ``mend`` it, ``advice``, and other causes ``also``."""
-        why: dict[str, Any] = self.overview()["why"]
-        return why
+        return dict(self.overview()["why"])
 
     def curve(self) -> Rows:
         """Its learning curve: a row for each iteration, -1 being the untrained student."""
@@ -141,10 +140,20 @@ class Run:
             row = show_attempt(db, self.id, attempt)
             receipts = explain_rewards(db, self.id, attempt=attempt)
         turns = transcript_of(self.folder.settings, row)
-        fields: dict[str, Any] = {name: row[name] for name in ("task", "attempt", "question", "answer", "reward")}
-        fields |= {"correct": None if row["correct"] is None else bool(row["correct"])}
-        fields |= {name: Rows(row.pop(name)) for name in ("calls", "verdicts")}
-        return Trajectory(run=self.id, turns=tuple(turns), receipts=Rows(receipts), row=row, **fields)
+        return Trajectory(
+            run=self.id,
+            task=row["task"],
+            attempt=row["attempt"],
+            question=row["question"],
+            answer=row["answer"],
+            correct=None if row["correct"] is None else bool(row["correct"]),
+            reward=row["reward"],
+            turns=tuple(turns),
+            calls=Rows(row.pop("calls")),
+            verdicts=Rows(row.pop("verdicts")),
+            receipts=Rows(receipts),
+            row=row,
+        )
 
     def trajectories(self, *, correct: bool | None = None, evaluation: str = "") -> Iterator[Trajectory]:
         """Its attempts one by one, in the order in which they were asked for, or the items of an ``evaluation`` (its

@@ -1,14 +1,13 @@
 """Part of the rim: one attempt as an object: what was said and done, how it was judged, what it earned."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from agent0.assembly.api.rows import Row, Rows, html_table, text
+from agent0.assembly.api.rows import Rows, html_table, text
 from agent0.events.values import Artifact
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.storage import Artifacts
+from agent0.projections.base import Row
 from agent0.projections.tool_calls import recorded_calls
 from agent0.settings import Settings
 
@@ -26,11 +25,11 @@ class Trajectory:
     answer: str | None
     correct: bool | None
     reward: float | None
-    turns: tuple[Mapping[str, Any], ...]
+    turns: tuple[Row, ...]
     calls: Rows
     verdicts: Rows
     receipts: Rows
-    row: Mapping[str, Any]
+    row: Row
     """Everything else that is known of it, as `agent0 trajectory show --json` prints it."""
 
     def __repr__(self) -> str:
@@ -49,7 +48,7 @@ class Trajectory:
         return head + "".join(html) + tables
 
 
-def transcript_of(settings: Settings, attempt: Row) -> list[dict[str, Any]]:
+def transcript_of(settings: Settings, attempt: Row) -> list[Row]:
     """The conversation of an attempt that ``agent0.projections.attempts.show_attempt`` found: as its event has it, from
     the artifact store where it was too long (of an item of an evaluation with its ``calls``), or of an attempt that
     goes on. Takes ``transcript_artifact`` out of it.
@@ -62,7 +61,7 @@ def transcript_of(settings: Settings, attempt: Row) -> list[dict[str, Any]]:
         return attempt["transcript"] or []
     artifacts: Artifacts = FileArtifacts(settings.home)
     stored_attempt = json.loads(artifacts.get(Artifact.model_validate(stored)))
-    turns: list[dict[str, Any]] = stored_attempt["transcript"] if isinstance(stored_attempt, dict) else stored_attempt
+    turns: list[Row] = stored_attempt["transcript"] if isinstance(stored_attempt, dict) else stored_attempt
     if attempt["evaluation"]:
         attempt["calls"] = recorded_calls(stored_attempt["calls"])
     for turn in turns:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agent0.assembly.evaluation.server_wait import ServerWait
 from agent0.errors import OperationError
@@ -16,7 +16,7 @@ from agent0.events.base import sha256
 from agent0.events.benchmarks import ItemScored, Mode
 from agent0.events.values import Artifact, Task
 from agent0.grading import Grade
-from agent0.ports.models import Likelihood, Model
+from agent0.ports.models import Likelihood, Model, Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.rollout.attempt import AttemptResult
@@ -56,7 +56,7 @@ class BenchmarkContext:
     run: str
     plan: Plan
     actor: StudentConfig
-    models: Any
+    models: Models
     log: "Log"
     artifacts: Artifacts
     sandbox: Sandbox
@@ -95,7 +95,7 @@ def in_mode(actor: StudentConfig, mode: Mode) -> StudentConfig:
     return actor if mode == "tools" else actor.model_copy(update={"tools": (), "max_calls": 0, "max_turns": 1})
 
 
-def answer_fields(solved: AttemptResult, verdict: Grade | Verdict, artifacts: Artifacts) -> dict[str, Any]:
+def answer_fields(solved: AttemptResult, verdict: Grade | Verdict, artifacts: Artifacts) -> dict[str, object]:
     """Make the fields of an ``ItemScored`` that every attempt and its verdict have; a long conversation is stored."""
     return {
         "answer": solved.answer,

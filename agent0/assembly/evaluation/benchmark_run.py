@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version as installed
 from pathlib import Path
-from typing import Any
 
-from agent0.assembly.evaluation.benchmark_item import BenchmarkContext, Plan, in_mode, score_sample
+from agent0.assembly.evaluation.benchmark_item import BenchmarkContext, in_mode, score_sample
+from agent0.assembly.evaluation.benchmark_item import Plan as Plan
+from agent0.assembly.evaluation.rollout_ports import open_rollout_ports
 from agent0.assembly.evaluation.server_wait import ServerWait
 from agent0.assembly.log.access import open_log
 from agent0.assembly.models.lineage import check_stored
-from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.stamping import recorded, utc_now
 from agent0.assembly.validate.call_forms import with_tool_form
 from agent0.errors import ConfigError, NotFoundError
@@ -31,21 +31,10 @@ from agent0.infra.log.event_log import Log
 from agent0.infra.models.replay import Replay
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.infra.storage.datasets import find
-from agent0.ports.models import Model
+from agent0.ports.models import Model, Models
 from agent0.rollout.student import student_prompt
 from agent0.settings import Settings, StudentConfig
 from agent0.stats.intervals import quantile
-
-__all__ = [
-    "Plan",
-    "Progress",
-    "adapter_of",
-    "begun_plan",
-    "read_plan",
-    "resume_command",
-    "run_benchmarks",
-    "scored_items",
-]
 
 
 @dataclass(frozen=True)
@@ -139,7 +128,7 @@ async def run_benchmarks(
     *,
     begun: bool = False,
     say: Callable[[str], object] = lambda _: None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Score everything that ``run`` has not scored yet; the results file, which is also stored. ``begun``: it must be
     there already. A model server that goes away is waited for. ``say`` says that,
     and which run it is once all rows are read.
@@ -208,18 +197,17 @@ def _began(
 
 async def _open(settings: Settings, plan: Plan, run: str, log: Log, stack: AsyncExitStack) -> BenchmarkContext:
     artifacts = FileArtifacts(settings.home)
-    names = ("models", "sandbox", "verifier_sandbox", "tool_cache")
-    ports = await open_ports(names, settings, artifacts, stack, log)
+    ports = await open_rollout_ports(settings, artifacts, stack, log)
     return BenchmarkContext(
         run=run,
         plan=plan,
         actor=settings.run.student,
-        models=ports["models"],
+        models=ports.models,
         log=log,
         artifacts=artifacts,
-        sandbox=ports["sandbox"],
-        verifier=ports["verifier_sandbox"],
-        cache=ports["tool_cache"],
+        sandbox=ports.sandbox,
+        verifier=ports.verifier_sandbox,
+        cache=ports.tool_cache,
         policy=settings.run.policy,
     )
 
@@ -230,11 +218,10 @@ def version(entry: Benchmark, actor: StudentConfig, modes: Sequence[Mode] = ("to
     return sha256(f"{entry.name} {' '.join(prompts)}")[:12]
 
 
-def _model(actor: StudentConfig, models: Any, benchmarks: Mapping[str, Held]) -> Model:
+def _model(actor: StudentConfig, models: Models, benchmarks: Mapping[str, Held]) -> Model:
     """The student's; the scripted provider replays references, which checks everything but a model."""
     if actor.provider != "scripted":
-        model: Model = models.open(actor)
-        return model
+        return models.open(actor)
     return Replay({item.question: item.reference for _, items in benchmarks.values() for item in items})
 
 
@@ -291,14 +278,13 @@ def _named(run: str, scored: ItemScored) -> Recorded:
     return recorded(run, scored).model_copy(update={"id": name})
 
 
-async def _finish(bench: BenchmarkContext, began: BenchmarkStarted) -> dict[str, Any]:
+async def _finish(bench: BenchmarkContext, began: BenchmarkStarted) -> dict[str, object]:
     """Scores and the results file; stored once."""
     scores = [_paced(tally(items, bench.actor.price), bench) for items in grouped(bench.scored).values()]
     events = [r.event async for r in bench.log.read(bench.run, ["BenchmarkFinished"])]
     finished = next((event for event in events if isinstance(event, BenchmarkFinished)), None)
     if finished is not None:
-        stored: dict[str, Any] = json.loads(bench.artifacts.get(finished.results))
-        return stored
+        return dict(json.loads(bench.artifacts.get(finished.results)))
     summary = results(began, scores, bench.run, utc_now().isoformat())
     kept = bench.artifacts.put(json.dumps(summary, sort_keys=True).encode(), "application/json")
     await bench.log.append([recorded(bench.run, event) for event in (*scores, BenchmarkFinished(results=kept))])

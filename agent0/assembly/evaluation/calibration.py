@@ -5,25 +5,23 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from typing import Any
 
 from agent0.assembly.evaluation.benchmark_item import answer_fields
 from agent0.assembly.evaluation.benchmark_run import taken_up
+from agent0.assembly.evaluation.rollout_ports import open_rollout_ports
 from agent0.assembly.log.access import open_log
 from agent0.assembly.routing.strategies import measure_of
-from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import ConfigError, OperationError
 from agent0.evaluation.calibration_report import FITTING, SCORING, CalibrationReport, judged, to_event
+from agent0.evaluation.item_rollout import RolloutPorts
 from agent0.events.base import Recorded, effect_id, sha256
 from agent0.events.benchmarks import ROUTED, SAMPLED, BenchmarkStarted, CalibratorFitted, ItemScored
 from agent0.events.values import Artifact, Split, Task
 from agent0.infra.log.event_log import Log
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.models import Model
-from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
-from agent0.ports.web import Web
 from agent0.rollout.attempt import AttemptResult
 from agent0.rollout.confidence.signals import beside
 from agent0.rollout.confidence.turn_signals import LastTurn
@@ -31,7 +29,6 @@ from agent0.rollout.student import Conditions, solve, student_prompt
 from agent0.rollout.workspace_store import Scratch
 from agent0.settings import RoutingConfig, Settings
 from agent0.tasks.splits import heldout
-from agent0.tools.cache import ToolCache
 from agent0.verification.verifiers import Verdict, verifier_for
 
 
@@ -66,10 +63,7 @@ class _Ask:
     plan: Plan
     settings: Settings
     model: Model
-    sandbox: Sandbox
-    verifier: Sandbox
-    cache: ToolCache
-    web: Web
+    ports: RolloutPorts
     artifacts: Artifacts
 
 
@@ -134,18 +128,9 @@ def _asked_how(plan: Plan) -> str:
 
 
 async def _open(settings: Settings, plan: Plan, run: str, stack: AsyncExitStack) -> _Ask:
-    names = ("models", "sandbox", "verifier_sandbox", "tool_cache", "web")
     artifacts = FileArtifacts(settings.home)
-    ports = await open_ports(names, settings, artifacts, stack)
-    model = ports["models"].open(settings.run.student)
-    opened: tuple[Any, ...] = (
-        ports["sandbox"],
-        ports["verifier_sandbox"],
-        ports["tool_cache"],
-        ports["web"],
-        artifacts,
-    )
-    return _Ask(run, plan, settings, model, *opened)
+    ports = await open_rollout_ports(settings, artifacts, stack)
+    return _Ask(run, plan, settings, ports.models.open(settings.run.student), ports, artifacts)
 
 
 async def _answered(
@@ -186,7 +171,7 @@ async def _answers(ask: _Ask, split: Split, task: Task) -> list[ItemScored]:
         return [await _turn_answer(ask, split, task, ask.plan.routing)]
     greedy, *others = await asyncio.gather(*(_solved(ask, task, n) for n in range(ask.plan.samples + 1)))
     tried = [greedy, *others]
-    verdicts = await verifier_for(task).judge(task, [attempt.answer for attempt in tried], ask.verifier)
+    verdicts = await verifier_for(task).judge(task, [attempt.answer for attempt in tried], ask.ports.verifier_sandbox)
     signals = [greedy.signals | beside(greedy, others), *(attempt.signals for attempt in others)]
     return [
         _item(ask, split, task, n, attempt, verdict, features)
@@ -198,7 +183,7 @@ async def _turn_answer(ask: _Ask, split: Split, task: Task, routing: RoutingConf
     """One task, with the signals that a router measures of the turn that answers it."""
     last = LastTurn(ask.model)
     solved = await _solved(ask, task, int(ask.plan.drawn), last)
-    [verdict] = await verifier_for(task).judge(task, [solved.answer], ask.verifier)
+    [verdict] = await verifier_for(task).judge(task, [solved.answer], ask.ports.verifier_sandbox)
     measure = measure_of(routing, ask.settings.run.student)
     signals = await measure.of(ask.model, last.request, last.written) if solved.answer is not None else {}
     return _item(ask, split, task, 0, solved, verdict, signals)
@@ -209,15 +194,15 @@ async def _solved(ask: _Ask, task: Task, sample: int, model: Model | None = None
     conditions = Conditions(
         model or ask.model,
         config,
-        ask.sandbox,
+        ask.ports.sandbox,
         Scratch(),
         seed=int(sha256(f"{ask.plan.seed} {task.canonical} {sample}")[:12], 16),
         adapter=ask.plan.adapter,
         group=ask.run,
         temperature=None if sample else 0.0,
-        cache=ask.cache,
+        cache=ask.ports.tool_cache,
         policy=ask.settings.run.policy,
-        web=ask.web,
+        web=ask.ports.web,
     )
     return await solve(task, student_prompt(config, task.domain), conditions)
 

@@ -3,12 +3,14 @@ command that was killed goes on with the items that are left."""
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Self, TypeVar
+
+from pydantic import TypeAdapter
 
 from agent0.evaluation.checkpoint_score import ScoredItem
 from agent0.evaluation.item_rollout import RolloutPorts, attempt_all
@@ -18,8 +20,7 @@ from agent0.run.lifecycle import RunState
 from agent0.settings import RunConfig, Settings
 
 FOLDER = "evaluating"
-Add = Callable[[int, Mapping[str, Any]], None]
-"""Writes an item down, by number, as a row of JSON."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -37,22 +38,21 @@ class FinishedItems:
     async def attempt(self, request: EvaluationRequested, run: RunState, ports: RolloutPorts) -> list[ScoredItem]:
         """Attempt the items of ``request`` that are not finished; returns all of them, in set order. Errors as for
         ``attempt_item``."""
-        with self.opened(_key(request, run.config)) as (rows, add):
-            finished = {number: _item(row) for number, row in rows.items()}
-            return await attempt_all(request, run, ports, finished, lambda number, item: add(number, vars(item)))
+        with self.opened(_key(request, run.config), ScoredItem) as (finished, add):
+            return await attempt_all(request, run, ports, finished, add)
 
     def forget(self, request: EvaluationRequested, config: RunConfig) -> None:
         """Delete the items of ``request``, whose outcome is recorded."""
         self.drop(_key(request, config))
 
     @contextmanager
-    def opened(self, key: str) -> Iterator[tuple[dict[int, dict[str, Any]], Add]]:
-        """Yield the finished items of the evaluation that ``key`` decides, as rows by number, and what adds one."""
-        path = self._path(key)
-        finished = _read(path)
+    def opened(self, key: str, kind: type[T]) -> Iterator[tuple[dict[int, T], Callable[[int, T], None]]]:
+        """Yield the finished items of the evaluation that ``key`` decides, by number, and what writes one down."""
+        path, adapter = self._path(key), TypeAdapter(kind)
+        finished = _read(path, adapter)
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _AppendedFile(path) as lines:
-            yield finished, lines.add
+            yield finished, lambda number, item: lines.add(number, adapter.dump_python(item, mode="json"))
 
     def drop(self, key: str) -> None:
         """Delete the items of the evaluation that ``key`` decides."""
@@ -65,10 +65,6 @@ class FinishedItems:
 def _key(request: EvaluationRequested, config: RunConfig) -> str:
     """Everything that decides an item: the request, and the settings it is attempted and verified under."""
     return request.model_dump_json() + config.model_dump_json()
-
-
-def _item(row: Mapping[str, Any]) -> ScoredItem:
-    return ScoredItem(**{**row, "tried": tuple(row["tried"])})
 
 
 class _AppendedFile:
@@ -85,18 +81,18 @@ class _AppendedFile:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._file.close()
 
-    def add(self, number: int, row: Mapping[str, Any]) -> None:
-        """Write item ``number`` down, to the disk."""
-        self._file.write(json.dumps({"number": number, "item": row}).encode() + b"\n")
+    def add(self, number: int, item: object) -> None:
+        """Write item ``number``, as JSON values, to the disk."""
+        self._file.write(json.dumps({"number": number, "item": item}).encode() + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
 
 
-def _read(path: Path) -> dict[int, dict[str, Any]]:
+def _read(path: Path, adapter: TypeAdapter[T]) -> dict[int, T]:
     """The items of a file, by number; of none where it is not there."""
-    items: dict[int, dict[str, Any]] = {}
+    items: dict[int, T] = {}
     for line in path.read_bytes().split(b"\n") if path.exists() else ():
         with suppress(ValueError):  # blank, or cut short
             entry = json.loads(line)
-            items[entry["number"]] = entry["item"]
+            items[entry["number"]] = adapter.validate_python(entry["item"])
     return items

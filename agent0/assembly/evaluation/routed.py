@@ -6,16 +6,16 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from typing import Any
 
 from agent0.assembly.evaluation.benchmark_item import answer_fields
 from agent0.assembly.evaluation.benchmark_run import taken_up
+from agent0.assembly.evaluation.rollout_ports import open_rollout_ports
 from agent0.assembly.log.access import open_log
 from agent0.assembly.routing.billing import check_routing, stand_ins, summarizer_of
 from agent0.assembly.routing.compressing import shortening_of
-from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import ConfigError
+from agent0.evaluation.item_rollout import RolloutPorts
 from agent0.evaluation.routed import ATTEMPT, MODEL, WAYS, Paired, Way, WayScore, paired, standing
 from agent0.events.base import effect_id, sha256
 from agent0.events.benchmarks import BenchmarkStarted, ItemScored
@@ -77,9 +77,9 @@ async def evaluate_routed(
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings, make=True))
         scored = await taken_up(log, run, began(settings, plan))
-        ports = await open_all(settings, stack, log)
+        ports = await open_rollout_ports(settings, FileArtifacts(settings.home), stack, log)
         ways = [
-            Asked(way, ports["models"].open(actor), actor, None if way == "cloud" else plan.adapter)
+            Asked(way, ports.models.open(actor), actor, None if way == "cloud" else plan.adapter)
             for way, actor in actors.items()
         ]
         scored += await Asking(settings, plan, run, log, ways, ports).all(tasks, scored, report)
@@ -137,13 +137,6 @@ def name_of(plan: Plan, way: Way) -> str:
     return f"{plan.split}, {way}"
 
 
-async def open_all(settings: Settings, stack: AsyncExitStack, log: Log) -> dict[str, Any]:
-    """What attempts and verdicts need, by name; ``stack`` closes it."""
-    names = ("models", "sandbox", "verifier_sandbox", "tool_cache", "web")
-    artifacts = FileArtifacts(settings.home)
-    return {"artifacts": artifacts, **await open_ports(names, settings, artifacts, stack, log)}
-
-
 @dataclass(frozen=True)
 class Asked:
     """A way to ask: the model behind it, how it attempts tasks, and its weights."""
@@ -164,10 +157,10 @@ class Asking:
         run: str,
         log: Log,
         ways: Sequence[Asked],
-        ports: dict[str, Any],
+        ports: RolloutPorts,
     ) -> None:
         self._settings, self._plan, self._run, self._log = settings, plan, run, log
-        self._ways, self._ports = ways, ports
+        self._ways, self._ports, self._artifacts = ways, ports, FileArtifacts(settings.home)
 
     async def all(self, tasks: Sequence[Task], scored: Sequence[ItemScored], report: Report) -> list[ItemScored]:
         """Every answer that is missing among ``scored``."""
@@ -196,26 +189,26 @@ class Asking:
         conditions = Conditions(
             asking.model,
             actor,
-            ports["sandbox"],
+            ports.sandbox,
             Scratch(),
             seed=int(sha256(f"{plan.seed} {task.canonical}")[:12], 16),
             adapter=asking.adapter,
             group=self._run,
             temperature=0.0,
-            cache=ports["tool_cache"],
+            cache=ports.tool_cache,
             policy=self._settings.run.policy,
-            web=ports["web"],
+            web=ports.web,
             attempt=token,
         )
         solved = await solve(task, student_prompt(actor, task.domain), conditions)
-        [verdict] = await verifier_for(task).judge(task, [solved.answer], ports["verifier_sandbox"])
+        [verdict] = await verifier_for(task).judge(task, [solved.answer], ports.verifier_sandbox)
         about = {"domain": task.domain, "family": task.family, "level": str(task.level), "question": task.question}
         return ItemScored(
             benchmark=name_of(plan, asking.way),
             item=task.canonical,
             mode="tools",
             sample=0,
-            **answer_fields(solved, verdict, ports["artifacts"]),
+            **answer_fields(solved, verdict, self._artifacts),
             facts={**about, MODEL: solved.model, ATTEMPT: token},
             signals=solved.signals,
             authors=dict(solved.authors),
@@ -300,9 +293,9 @@ async def measure_loss(
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings, make=True))
         scored = await taken_up(log, run, began(settings, plan, about))
-        ports = await open_all(settings, stack, log)
-        model = ports["models"].open(student)
-        shorten = shortening_of(how, writer, ports["models"].open, within_s=PATIENCE_S)
+        ports = await open_rollout_ports(settings, FileArtifacts(settings.home), stack, log)
+        model = ports.models.open(student)
+        shorten = shortening_of(how, writer, ports.models.open, within_s=PATIENCE_S)
         shorter = Compressing(model, shorten)
         ways = [Asked("plain", model, student, plan.adapter), Asked("compressed", shorter, student, plan.adapter)]
         scored += await Asking(settings, plan, run, log, ways, ports).all(tasks, scored, report)

@@ -5,7 +5,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict
 
 from agent0.assembly.log.full_history import history
 from agent0.assembly.log.integrity import seal_file
@@ -42,7 +42,19 @@ class Named:
     events: int = 0
 
 
-async def verify(settings: Settings) -> dict[str, Any]:
+class StoreCheck(TypedDict):
+    """How the store compares with the log: ``state`` is whole or broken; digests ``missing`` and ``damaged``."""
+
+    state: str
+    pruned: int
+    events: int
+    artifacts: int
+    bytes: int
+    missing: list[str]
+    damaged: list[str]
+
+
+async def verify(settings: Settings) -> StoreCheck:
     """Every artifact that events name, and what those name, read and compared with its digest."""
     store = artifact_store(settings)
     async with reading_log(settings) as log:
@@ -65,7 +77,7 @@ async def verify(settings: Settings) -> dict[str, Any]:
     }
 
 
-async def collect(settings: Settings, delete: bool = False) -> dict[str, Any]:
+async def collect(settings: Settings, delete: bool = False) -> dict[str, int]:
     """Artifacts that no event of the log or of its archives names but those of deleted runs, old enough to be left
     over: counted, or deleted."""
     store, before = artifact_store(settings), time.time() - YOUNG_S
@@ -99,15 +111,17 @@ async def named_by_run(settings: Settings, log: Log, store: FileArtifacts) -> di
     runs, seals = defaultdict[str, Named](Named), seal_file(settings).read()
     runs[""].mentioned |= {archive.manifest for archive in seals.archives}
     first = seals.first - 1
-    async for chunk in history(settings, log)(first, 0) if await log.last_seq() > first else _none():
-        for _, body in chunk:
-            _add(json.loads(body), body, runs)
+    if await log.last_seq() > first:
+        async for chunk in history(settings, log)(first, 0):
+            for _, body in chunk:
+                _add(body, runs)
     for names in runs.values():
         _follow(names, store)
     return dict(runs)
 
 
-def _add(raw: dict[str, Any], body: bytes, runs: dict[str, Named]) -> None:
+def _add(body: bytes, runs: dict[str, Named]) -> None:
+    raw = json.loads(body)
     of_run, data, kind = runs[str(raw.get("run", ""))], raw.get("data") or {}, raw.get("type")
     names = {artifact.sha256: artifact for artifact in named(data)}
     of_run.events += 1
@@ -136,11 +150,6 @@ def _together(runs: Iterable[Named], deleted: bool) -> Named:
             everything.pruned |= names.pruned
             everything.events += names.events
     return everything
-
-
-async def _none() -> Any:
-    return
-    yield
 
 
 def _follow(names: Named, store: FileArtifacts) -> None:

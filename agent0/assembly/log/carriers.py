@@ -10,14 +10,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from agent0.assembly.log.waits import waits
 from agent0.assembly.runtime.stamping import utc_now
 from agent0.infra.bus import user_code
 from agent0.infra.models.calls import first_words
+from agent0.projections.base import Row
 from agent0.registry import LOADED
 from agent0.settings import Settings
+
+if TYPE_CHECKING:
+    from agent0.run.diagnosis.local_state import LocalState
 
 FOLDER = "carriers"
 
@@ -63,7 +67,7 @@ def carriers(settings: Settings) -> list[Carrier] | None:
     return None if settings.nats.url and not processes else processes
 
 
-def carried(settings: Settings, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def carried(settings: Settings, rows: Iterable[Mapping[str, object]]) -> list[Row]:
     """``rows`` of runs with ``carried``: whether a process executes it, where it is running; None: it is not
     running, or that cannot be known here. Those that are wait for space where the disk has none."""
     by, full = carried_here(settings), waits(settings.home)
@@ -81,14 +85,19 @@ def carried_here(settings: Settings) -> bool | None:
     return None if processes is None else bool(processes)
 
 
-def known_here(settings: Settings) -> dict[str, Any]:
+def known_here(settings: Settings) -> "LocalState":
     """What this machine knows of the runs of a data folder that its tables do not: whether they are ``carried``, what
     a running one ``waits`` for (``first_word``: of a model server), in which ``user_code`` it stands, the limits of the
     ``sandbox``, and where the ``plugins`` lie that they were given (sha256 -> path)."""
     home = settings.home
-    facts = {"carried": carried_here(settings), "waits": waits(home), "plugins": known_paths(home)}
-    running = {"first_word": first_words.read(home), "user_code": user_code.read(home)}
-    return {**facts, **running, "sandbox": settings.sandbox.model_dump()}
+    return {
+        "carried": carried_here(settings),
+        "waits": waits(home),
+        "plugins": known_paths(home),
+        "first_word": first_words.read(home),
+        "user_code": user_code.read(home),
+        "sandbox": settings.sandbox.model_dump(),
+    }
 
 
 def carrier_line(settings: Settings, run: str) -> str:
@@ -131,7 +140,7 @@ def known_paths(home: Path) -> dict[str, str]:
     return {digest: path for digest, path in _read(home).items() if Path(path).is_file()}
 
 
-def _read(home: Path) -> dict[str, Any]:
+def _read(home: Path) -> dict[str, str]:
     with suppress(OSError, ValueError):
         remembered = json.loads((home / FILE).read_text(encoding="utf-8"))
         return remembered if isinstance(remembered, dict) else {}

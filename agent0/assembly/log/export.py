@@ -1,11 +1,10 @@
 """Part of the rim: the log, or one run of it, leaves as an archive."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.integrity import seal_file
@@ -22,12 +21,11 @@ from agent0.infra.integrity.sealer import begin, require
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.restore import place_of
 from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.ports.storage import Artifacts
 from agent0.provenance.artifact_refs import may_name, named, named_within
 from agent0.provenance.hash_chain import Chain
 from agent0.provenance.redaction import Redaction, tombstone
 from agent0.settings import Settings
-
-Bodies = list[tuple[int, bytes]]
 
 
 @dataclass
@@ -54,7 +52,7 @@ class ExportRequest:
     redaction: Redaction = field(default_factory=lambda: Redaction.of(()))
 
 
-async def export(settings: Settings, path: Path, run: str = "", redact: Sequence[str] = ()) -> dict[str, Any]:
+async def export(settings: Settings, path: Path, run: str = "", redact: Sequence[str] = ()) -> dict[str, object]:
     """Write the log, or one run with its ancestors, to ``path``: a folder, or one file where it ends in ``.tar``.
 
     Raises:
@@ -68,7 +66,7 @@ async def export(settings: Settings, path: Path, run: str = "", redact: Sequence
     return describe_archive(path, manifest)
 
 
-def describe_archive(path: Path, manifest: Manifest) -> dict[str, Any]:
+def describe_archive(path: Path, manifest: Manifest) -> dict[str, object]:
     """Describe an archive: its extent, and counts of what it holds."""
     return {
         "path": str(path),
@@ -156,17 +154,14 @@ async def _take(
     log: Log, begin: Chain, until: int, request: ExportRequest, add: Callable[[int, bytes], None]
 ) -> _Taken:
     taken = _Taken(Chain(last=begin.last, digest=begin.digest), begin)
+    if until <= begin.last:
+        return taken
     async with aclosing(log.read_bodies(begin.last, until)) as chunks:  # type: ignore[type-var]
-        async for chunk in chunks if until > begin.last else _none():
+        async for chunk in chunks:
             for seq, body in chunk:
                 require(taken.chain.feed(seq, body))
                 add(seq, _kept(taken, request, seq, body))
     return taken
-
-
-async def _none() -> AsyncIterator[Bodies]:
-    return
-    yield
 
 
 def _kept(taken: _Taken, request: ExportRequest, seq: int, body: bytes) -> bytes:
@@ -192,7 +187,7 @@ def _kept(taken: _Taken, request: ExportRequest, seq: int, body: bytes) -> bytes
 
 
 def _carried(
-    store: Any, taken: _Taken, redaction: Redaction, add: Callable[[Artifact, bytes], None]
+    store: Artifacts, taken: _Taken, redaction: Redaction, add: Callable[[Artifact, bytes], None]
 ) -> tuple[tuple[Artifact, ...], tuple[str, ...], int]:
     """Carry what the events name, and what that names: (carried, absent, number withheld)."""
     carried: dict[str, Artifact] = {}
@@ -218,9 +213,9 @@ def _carried(
     return tuple(carried[key] for key in sorted(carried)), tuple(sorted(absent)), len(withheld)
 
 
-def look_into(path: Path) -> dict[str, Any]:
-    """An archive, and everything that is wrong with it."""
+def look_into(path: Path) -> tuple[dict[str, object], Sequence[str]]:
+    """An archive as JSON values, and everything that is wrong with it."""
     storage = open_archive(path)
     manifest = manifest_of(storage)
     wrong = examine(storage, manifest)
-    return {"state": "broken" if wrong else "whole", **describe_archive(path, manifest), "differences": wrong}
+    return {"state": "broken" if wrong else "whole", **describe_archive(path, manifest)}, wrong

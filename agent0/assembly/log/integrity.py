@@ -2,7 +2,7 @@
 on."""
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -67,12 +67,12 @@ async def verify(settings: Settings, log: Log) -> Verified:
     )
 
 
-async def check_log(settings: Settings, log: Log) -> dict[str, Any]:
-    """Verify the log; return state, extent, counts and differences as JSON values."""
+async def check_log(settings: Settings, log: Log) -> tuple[dict[str, object], Sequence[LogMismatch]]:
+    """Verify the log; return its state, extent and counts as JSON values, and where it differs."""
     verified = await verify(settings, log)
     verified = replace(verified, differences=(*verified.differences, *await _foreign(log, verified)))
     recorded = seal_file(settings).read()
-    return {
+    facts: dict[str, object] = {
         "state": "broken" if verified.differences else "whole",
         "first": verified.first,
         "last": verified.last,
@@ -82,11 +82,8 @@ async def check_log(settings: Settings, log: Log) -> dict[str, Any]:
         "redacted": verified.redacted,
         "set_aside": len(log.asides),
         "archives": [archive.path for archive in recorded.archives],
-        "differences": [
-            {**vars(difference), "message": difference.message, "where": difference.where}
-            for difference in verified.differences
-        ],
     }
+    return facts, verified.differences
 
 
 async def _foreign(log: Log, verified: Verified) -> list[LogMismatch]:

@@ -5,7 +5,6 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.export import describe_archive
@@ -26,7 +25,7 @@ from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.settings import Settings
 
 
-async def bring(settings: Settings, path: Path) -> dict[str, Any]:
+async def bring(settings: Settings, path: Path) -> dict[str, object]:
     """Make the empty data folder's log from the archive at ``path``: all of it or nothing. Sequences are as they were.
 
     Raises:

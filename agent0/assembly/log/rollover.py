@@ -1,7 +1,6 @@
 """Part of the rim: a log that is full goes on in a fresh stream, whose numbers go on; what was before is an archive."""
 
 from pathlib import Path
-from typing import Any
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.export import ExportRequest, describe_archive, write
@@ -27,7 +26,7 @@ from agent0.settings import Settings
 OVER = ("finished", "cancelled")
 
 
-async def archive(settings: Settings, path: Path) -> dict[str, Any]:
+async def archive(settings: Settings, path: Path) -> dict[str, object]:
     """Seal and export everything, then go on in a fresh stream whose numbers go on: a position stays one number.
 
     Raises:
@@ -76,7 +75,7 @@ async def _put_away(settings: Settings, log: Log, path: Path) -> Manifest:
     return manifest
 
 
-async def set_aside(settings: Settings, seq: int, reason: str) -> dict[str, Any]:
+async def set_aside(settings: Settings, seq: int, reason: str) -> dict[str, object]:
     """Go on without the message at ``seq``, which is no event; what was noted of it.
 
     Raises:

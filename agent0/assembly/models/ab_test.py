@@ -4,15 +4,15 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agent0.assembly.evaluation.finished_items import FinishedItems
+from agent0.assembly.evaluation.rollout_ports import open_rollout_ports
 from agent0.assembly.log.access import open_log
 from agent0.assembly.models.lineage import check_stored, checkpoint
 from agent0.assembly.replay.forks import state_at
 from agent0.assembly.replay.state_snapshots import state_snapshots
-from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.stamping import recorded
 from agent0.assembly.validate.replay_requirements import require_replay
 from agent0.errors import OperationError
@@ -35,7 +35,7 @@ from agent0.tasks.seeds import derive_seed
 SPLIT: Split = "validation"
 """Where new tasks are drawn from: never from test."""
 BATCH = 50
-Report = Callable[[Mapping[str, Any]], None]
+Report = Callable[[Mapping[str, float]], None]
 
 
 @dataclass(frozen=True)
@@ -205,8 +205,7 @@ class _Answers:
 @asynccontextmanager
 async def _answering(settings: Settings) -> AsyncIterator[_Answers]:
     async with AsyncExitStack() as stack:
-        names = [port.name for port in fields(RolloutPorts)]
-        ports = RolloutPorts(**await open_ports(names, settings, FileArtifacts(settings.home), stack))
+        ports = await open_rollout_ports(settings, FileArtifacts(settings.home), stack)
         yield _Answers(ports, FinishedItems.of(settings))
 
 
@@ -238,7 +237,7 @@ def _compared(left: Player, other: Player, outcomes: Outcomes, seed: int, limit:
     )
 
 
-def comparison_rows(event: ModelsCompared) -> dict[str, Any]:
+def comparison_rows(event: ModelsCompared) -> dict[str, str | float]:
     """Describe a comparison of two models: accuracies with 95 % intervals, counts, e-value and verdict."""
     first, second = wilson(event.first_correct, event.n), wilson(event.second_correct, event.n)
     verdicts = {"": "not told apart", "first": f"{event.first} is better", "second": f"{event.second} is better"}

@@ -3,7 +3,6 @@
 import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from typing import Any
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.routing.billing import check_routing, vendor_billing
@@ -129,7 +128,7 @@ async def open_chat(
 
 def _for_one(settings: Settings) -> Settings:
     """``settings`` for one conversation."""
-    changes: dict[str, Any] = {
+    changes = {
         "run": settings.run.model_copy(update={"student": settings.run.student.model_copy(update={"parallel": 1})}),
         "sandbox": settings.sandbox.model_copy(update={"workers": 1}),
     }

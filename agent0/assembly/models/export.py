@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 from uuid import uuid4
 
 from agent0.assembly.models.lineage import check_stored, checkpoint
@@ -61,6 +61,12 @@ class ExportSource:
     def whole(self) -> bool:
         """Whether its adapter stands in the place of its base, and so cannot be served beside it."""
         return isinstance(self.weights, MergedWeights)
+
+    @property
+    def split(self) -> tuple[str, bool]:
+        """How its tokenizer cuts text, by llama.cpp's name, and whether a server that is given text, not token ids,
+        is sure to cut it as the model was taught."""
+        return split_name(json.loads((self.base / "tokenizer.json").read_text(encoding="utf-8")))
 
 
 async def open_source(log: Log, artifacts: FileArtifacts, name: str, base: Path | None = None) -> ExportSource:
@@ -116,7 +122,7 @@ def _base(actor: ActorConfig) -> Path:
     return folder
 
 
-def export(source: ExportSource, form: Format, out: Path, kind: str = "float32") -> dict[str, Any]:
+def export(source: ExportSource, form: Format, out: Path, kind: str = "float32") -> dict[str, object]:
     """Write ``source`` as files into the folder ``out``: all of them, or none. What was written, with digests.
 
     ``gguf``: base.gguf and adapter.gguf. ``gguf-merged``: model.gguf. ``merged``: a folder for transformers, in
@@ -136,10 +142,9 @@ def export(source: ExportSource, form: Format, out: Path, kind: str = "float32")
     return {**note, "out": str(out)}
 
 
-def describe(source: ExportSource) -> dict[str, Any]:
-    """What serves: by names and digests. ``text``: whether a server that is given text, not token ids, is sure to cut
-    it as the model was taught."""
-    name, exact = split_name(json.loads((source.base / "tokenizer.json").read_text(encoding="utf-8")))
+def describe(source: ExportSource) -> dict[str, object]:
+    """What serves: by names and digests, and ``split``."""
+    name, exact = source.split
     return {
         "checkpoint": source.name,
         "role": source.trained.role,
@@ -198,7 +203,7 @@ _WRITERS: dict[Format, Callable[[ExportSource, Path, str], None]] = {
 }
 
 
-def check_files(folder: Path, source: ExportSource) -> dict[str, Any]:
+def check_files(folder: Path, source: ExportSource) -> dict[str, object]:
     """Whether exported files are what they were, and of this checkpoint.
 
     Raises:
@@ -230,7 +235,7 @@ async def push(
     base: str = "",
     template: str = "",
     quantize: str = "",
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Make ``source`` the model ``name`` of the Ollama server at ``url``; what was sent.
 
     As an adapter beside its base where the server takes one, else merged; a full adapter always merged. ``base`` is a
@@ -260,7 +265,9 @@ async def push(
         await server.close()
 
 
-async def _sent(server: "OllamaModels", source: ExportSource, folder: Path, base: str, apart: bool) -> dict[str, Any]:
+async def _sent(
+    server: "OllamaModels", source: ExportSource, folder: Path, base: str, apart: bool
+) -> dict[str, object]:
     """Files handed over, as /api/create names them."""
     if not apart:
         _gguf_merged(source, folder, "")
@@ -289,7 +296,7 @@ async def _check_base(server: "OllamaModels", source: ExportSource, base: str) -
         raise OperationError(f"The adapter does not fit {base}.", why, "Name its base, or leave --from out.")
 
 
-def _parameters(source: ExportSource) -> dict[str, Any]:
+def _parameters(source: ExportSource) -> dict[str, object]:
     """What keeps the server from its own defaults: context, and where a turn ends."""
     config = json.loads((source.base / "config.json").read_text(encoding="utf-8"))
     tokenizer_config = json.loads((source.base / "tokenizer_config.json").read_text(encoding="utf-8"))

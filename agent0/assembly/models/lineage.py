@@ -4,8 +4,8 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypedDict
 
 from agent0.assembly.runtime.stamping import CodeRevision
 from agent0.errors import LogError, NotFoundError, OperationError
@@ -27,16 +27,36 @@ if TYPE_CHECKING:
 _PAST = ("RunStarted", "TaskRequested", "TaskProposed", "TaskAttempted", "ResultVerified", "RewardAssigned")
 
 
+@dataclass(frozen=True)
+class _ManifestContent:
+    """What is read of a manifest: ids of events, the parent adapter's sha256, and the digest of the dataset."""
+
+    events: frozenset[str] = frozenset()
+    parent_adapter: str = ""
+    dataset: str = ""
+
+
 @dataclass
 class _Made:
     """One checkpoint with what it says of itself."""
 
     stored: Recorded
     trained: CheckpointTrained
-    manifest: dict[str, Any] = field(default_factory=dict)
+    manifest: _ManifestContent = _ManifestContent()
 
 
-async def lineage(log: "Log", artifacts: Artifacts, name: str) -> list[dict[str, Any]]:
+class TouchedCheckpoint(TypedDict):
+    """A checkpoint whose dataset holds ``events`` events of a task; ``through`` names the parent whose does, if any."""
+
+    run: str
+    checkpoint: str
+    role: str
+    adapter: str
+    events: int
+    through: str
+
+
+async def lineage(log: "Log", artifacts: Artifacts, name: str) -> list[dict[str, object]]:
     """The checkpoint ``name`` (RUN/CHECKPOINT, or the beginning of its adapter's digest), then its parent, and so on
     to the base; each with everything it was made of, down to event ids.
 
@@ -98,20 +118,23 @@ def _find_record(stored_events: Iterable[Recorded], name: str) -> _Made:
 
 
 def _parent(stored_events: Iterable[Recorded], artifacts: Artifacts, record: _Made) -> _Made | None:
-    sha = record.manifest.get("parent_adapter", "")
     for stored in stored_events:
         event = stored.event
-        if isinstance(event, CheckpointTrained) and event.adapter and event.adapter.sha256 == sha:
+        if (
+            isinstance(event, CheckpointTrained)
+            and event.adapter
+            and event.adapter.sha256 == record.manifest.parent_adapter
+        ):
             return _Made(stored, event)
     return None
 
 
-async def _described(log: "Log", artifacts: Artifacts, record: _Made) -> dict[str, Any]:
+async def _described(log: "Log", artifacts: Artifacts, record: _Made) -> dict[str, object]:
     trained, run = record.trained, record.stored.run
     if trained.manifest:
         record.manifest = _manifest(artifacts, trained.manifest)
     source = await _source(log, run)
-    events = set(record.manifest.get("events", ()))
+    events = record.manifest.events
     past = [r async for r in read_branch(log, source, _PAST)]
     used = [r for r in past if r.id in events]
     tasks = sorted({r.task for r in used})
@@ -138,9 +161,11 @@ async def _described(log: "Log", artifacts: Artifacts, record: _Made) -> dict[st
     }
 
 
-def _manifest(artifacts: Artifacts, manifest: Artifact) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(artifacts.get(manifest))
-    return content
+def _manifest(artifacts: Artifacts, manifest: Artifact) -> _ManifestContent:
+    content = json.loads(artifacts.get(manifest))
+    return _ManifestContent(
+        frozenset(content.get("events", ())), content.get("parent_adapter", ""), dataset_sha(content)
+    )
 
 
 def _dataset(stored: Recorded, trained: CheckpointTrained) -> str:
@@ -149,10 +174,10 @@ def _dataset(stored: Recorded, trained: CheckpointTrained) -> str:
     return event.dataset if same and isinstance(event, DatasetSelected) else ""
 
 
-def _agrees(selected: Iterable[Recorded], trained: CheckpointTrained, manifest: dict[str, Any]) -> bool | None:
+def _agrees(selected: Iterable[Recorded], trained: CheckpointTrained, manifest: _ManifestContent) -> bool | None:
     """Whether the manifest is what the event says it is; None where no event says anything."""
     digests = [_dataset(stored, trained) for stored in selected if _dataset(stored, trained)]
-    return dataset_sha(manifest) == digests[0] if digests and manifest else None
+    return manifest.dataset == digests[0] if digests and manifest.dataset else None
 
 
 async def _source(log: "Log", run: str) -> str:
@@ -163,7 +188,7 @@ async def _source(log: "Log", run: str) -> str:
     return run
 
 
-def _versions(past: Iterable[Recorded], tasks: set[str]) -> dict[str, Any]:
+def _versions(past: Iterable[Recorded], tasks: set[str]) -> dict[str, object]:
     """Who proposed and attempted them, who judged, what paid, and which code wrote it."""
     who: dict[str, Counter[str]] = {
         name: Counter() for name in ("teachers", "students", "verifiers", "rewards", "code")
@@ -188,7 +213,7 @@ def _versions(past: Iterable[Recorded], tasks: set[str]) -> dict[str, Any]:
     return {"config_sha": config, **{name: dict(sorted(versions.items())) for name, versions in who.items()}}
 
 
-async def touched(log: "Log", artifacts: Artifacts, run: str, task: str) -> list[dict[str, Any]]:
+async def touched(log: "Log", artifacts: Artifacts, run: str, task: str) -> list[TouchedCheckpoint]:
     """Every checkpoint, of any run or experiment, whose dataset or whose parents' holds an event of ``task``.
 
     Raises:
@@ -197,28 +222,31 @@ async def touched(log: "Log", artifacts: Artifacts, run: str, task: str) -> list
     ids = {r.id async for r in read_branch(log, run, _PAST[1:]) if r.task == task}
     if not ids:
         raise NotFoundError(f"Run {run} has no task {task!r}.", fix=f"See: agent0 task list {run}")
-    out: list[dict[str, Any]] = []
+    out: list[TouchedCheckpoint] = []
     through: set[str] = set()
     async for stored in log.read("", ["CheckpointTrained"]):
         event = stored.event
         if not isinstance(event, CheckpointTrained) or event.manifest is None or event.adapter is None:
             continue
         manifest = _manifest(artifacts, event.manifest)
-        direct = len(ids.intersection(manifest.get("events", ())))
-        inherited = manifest.get("parent_adapter", "") in through
+        direct = len(ids & manifest.events)
+        inherited = manifest.parent_adapter in through
         if direct or inherited:
             through.add(event.adapter.sha256)
-            row = {
-                "run": stored.run,
-                "checkpoint": event.checkpoint,
-                "role": event.role,
-                "adapter": event.adapter.sha256,
-            }
-            out.append({**row, "events": direct, "through": event.parent if inherited else ""})
+            out.append(
+                {
+                    "run": stored.run,
+                    "checkpoint": event.checkpoint,
+                    "role": event.role,
+                    "adapter": event.adapter.sha256,
+                    "events": direct,
+                    "through": event.parent if inherited else "",
+                }
+            )
     return out
 
 
-def check_adapter(data: bytes) -> dict[str, Any]:
+def check_adapter(data: bytes) -> dict[str, object]:
     """What an adapter says of itself, whether its lineage digest follows from that, and whether its weights are those
     that it names (None: it names none), from the file alone.
 

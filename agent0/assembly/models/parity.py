@@ -5,7 +5,7 @@ import asyncio
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agent0.assembly.models.export import ExportSource
 from agent0.errors import ConfigError, bare_url
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from agent0.infra.models.llama_server import Said, ServedModel
 
 
-async def verify(source: ExportSource, artifacts: Artifacts, url: str, name: str, tolerance: float) -> dict[str, Any]:
+async def verify(
+    source: ExportSource, artifacts: Artifacts, url: str, name: str, tolerance: float
+) -> dict[str, object]:
     """Compare a served model with the trained checkpoint. ``agrees`` is the verdict: probes within ``tolerance``, or
     nearer to the trained model than a twentieth of their distance to the untrained one, or about as near as the
     server's base is to ours (and nearer than to the untrained one), or equal texts where the server gives no
@@ -50,13 +52,10 @@ async def verify(source: ExportSource, artifacts: Artifacts, url: str, name: str
         }
     finally:
         await server.close()
-    return {**report, "tolerance": tolerance, "allowed": allowed, "agrees": _verdict(report)}
-
-
-def _verdict(comparison: dict[str, Any]) -> bool:
-    """A template or digest that is not told is no disagreement; the probes decide."""
-    checks = [comparison["adapter"], comparison["template"], comparison["probes"], comparison["base"]]
-    return all(check["agree"] is not False for check in checks if isinstance(check, dict))
+    checks = [report[name] for name in ("adapter", "template", "probes", "base")]
+    # a template or digest that is not told is no disagreement; the probes decide
+    agrees = all(check["agree"] is not False for check in checks if isinstance(check, dict))
+    return {**report, "tolerance": tolerance, "allowed": allowed, "agrees": agrees}
 
 
 async def reference(
@@ -85,7 +84,7 @@ async def _written(server: "ServedModel", source: ExportSource, written: Generat
 
 def _compared(
     server: "ServedModel", expected: Sequence[Generation], served: "Sequence[Said | None]", tolerance: float
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """By log-probability where the server tells them, else by text."""
     turns = [turn for turn in served if turn is not None]
     texts = sum(turn.text.strip() == other.text.strip() for turn, other in zip(expected, turns, strict=True))
@@ -119,7 +118,7 @@ def _steps(written: Generation, by_id: bool) -> list[DecodedToken]:
     return [DecodedToken(piece, logprob) for piece, logprob in zip(pieces, written.logprobs, strict=True) if piece]
 
 
-async def _digest(source: ExportSource, server: "ServedModel") -> dict[str, Any]:
+async def _digest(source: ExportSource, server: "ServedModel") -> dict[str, object]:
     """Whether the adapter that the server has is, byte for byte, the one that this checkpoint gives; None where that
     cannot be told."""
     digest, note = await server.digest()
@@ -136,7 +135,7 @@ async def _digest(source: ExportSource, server: "ServedModel") -> dict[str, Any]
 
 async def _template(
     source: ExportSource, server: "ServedModel", turns_of_probes: Sequence[tuple[Turn, ...]], ours: Sequence[Generation]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     from agent0.infra.models.llama_server import spelt
 
     theirs = [await server.rendered(turns) for turns in turns_of_probes]

@@ -4,27 +4,25 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from agent0.assembly.evaluation.finished_items import FinishedItems
+from agent0.assembly.evaluation.rollout_ports import open_rollout_ports
 from agent0.assembly.log.access import open_log
 from agent0.assembly.models.ab_test import Player, player
 from agent0.assembly.models.lineage import check_stored
-from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.stamping import recorded
 from agent0.assembly.validate.curriculum import check_levels
 from agent0.assembly.validate.replay_requirements import require_replay
 from agent0.errors import ConfigError
-from agent0.evaluation.protocol import (
-    OWN_SETS,
-    EvaluationProtocol,
-)
-from agent0.evaluation.protocol_runner import ProtocolResult, as_json_lines, of_row, run_protocol
+from agent0.evaluation.item_rollout import RolloutPorts
+from agent0.evaluation.protocol import OWN_SETS, EvaluationProtocol
+from agent0.evaluation.protocol_runner import FinishedTask, ProtocolResult, as_json_lines, run_protocol
 from agent0.events.checkpoints import StudentExamined
 from agent0.events.values import Split, Task
 from agent0.infra.log.event_log import Log
 from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.rollout.student import Conditions
 from agent0.rollout.tool_prompts import opening
@@ -44,7 +42,7 @@ class ProtocolSession:
 
     player: Player
     conditions: Conditions
-    verifier: Any
+    verifier: Sandbox
     artifacts: Artifacts
     kept: FinishedItems
 
@@ -53,17 +51,8 @@ class ProtocolSession:
         conditions, at_once = self.conditions, self.player.state.config.evaluation.at_once
         if exam.forced_tool:
             conditions = replace(conditions, prefill=opening(conditions.config.form), config=_lent(conditions.config))
-        with self.kept.opened(self.key(exam)) as (rows, add):
-            answered = {index: of_row(row) for index, row in rows.items()}
-            return await run_protocol(
-                tasks,
-                exam,
-                conditions,
-                self.verifier,
-                at_once,
-                answered,
-                lambda index, answer: add(index, asdict(answer)),
-            )
+        with self.kept.opened(self.key(exam), FinishedTask) as (answered, add):
+            return await run_protocol(tasks, exam, conditions, self.verifier, at_once, answered, add)
 
     def key(self, exam: EvaluationProtocol) -> str:
         """Everything that decides an answer: who is asked what, and the settings of its run."""
@@ -92,7 +81,7 @@ async def evaluate_protocols(
             tasks = {exam: tasks_of(exam, who.state.config) for exam in exams}
             await check_stored(log, store, who.name, who.checkpoint.adapter)
             await require_replay(settings, [who.state.config])
-            ports = ports or await _ports(settings, stack)
+            ports = ports or await open_rollout_ports(settings, store, stack)
             session = _session(who, ports, store, FinishedItems.of(settings))
             for exam in exams:
                 out.append(await _evaluate(log, session, exam, tasks[exam]))
@@ -135,26 +124,21 @@ def _own_forms(plan: RunConfig) -> frozenset[str]:
     )
 
 
-async def _ports(settings: Settings, stack: AsyncExitStack) -> dict[str, Any]:
-    names = ("models", "sandbox", "verifier_sandbox", "tool_cache", "web")
-    return await open_ports(names, settings, FileArtifacts(settings.home), stack)
-
-
-def _session(who: Player, ports: Mapping[str, Any], artifacts: Artifacts, kept: FinishedItems) -> ProtocolSession:
+def _session(who: Player, ports: RolloutPorts, artifacts: Artifacts, kept: FinishedItems) -> ProtocolSession:
     plan = who.state.config
     conditions = Conditions(
-        ports["models"].open(plan.student),
+        ports.models.open(plan.student),
         plan.student,
-        ports["sandbox"],
+        ports.sandbox,
         Scratch(),
         seed=0,
         adapter=who.checkpoint.adapter,
         group=who.run,
-        cache=ports["tool_cache"],
+        cache=ports.tool_cache,
         policy=plan.policy,
-        web=ports["web"],
+        web=ports.web,
     )
-    return ProtocolSession(who, conditions, ports["verifier_sandbox"], artifacts, kept)
+    return ProtocolSession(who, conditions, ports.verifier_sandbox, artifacts, kept)
 
 
 async def _evaluate(

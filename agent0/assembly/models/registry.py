@@ -1,7 +1,8 @@
 """Part of the rim: a person's word on checkpoints, as events; and adapters that are no longer needed."""
 
 import time
-from typing import Any
+from collections.abc import Sequence
+from typing import TypedDict
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.models.lineage import check_stored, checkpoint
@@ -21,6 +22,22 @@ from agent0.events.checkpoints import (
 from agent0.infra.log.event_log import Log
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.settings import Settings
+
+
+class PrunedAdapter(TypedDict):
+    """The checkpoint that an adapter was of, and the adapter's size."""
+
+    checkpoint: str
+    bytes: int
+
+
+class Pruning(TypedDict):
+    """The adapters of a run that were thrown away, or would be where it is not ``committed``; their size together."""
+
+    run: str
+    pruned: Sequence[PrunedAdapter]
+    bytes: int
+    committed: bool
 
 
 async def promote(settings: Settings, name: str, reason: str) -> Recorded:
@@ -80,7 +97,7 @@ async def rolled_back(settings: Settings, log: Log, run: str, to: str, reason: s
     return recorded(run, rollback(state, to, reason))
 
 
-async def prune(settings: Settings, run: str, reason: str, commit: bool) -> dict[str, Any]:
+async def prune(settings: Settings, run: str, reason: str, commit: bool) -> Pruning:
     """Throw away what a run that is over no longer needs: adapters of students that it did not go on with and that
     nothing else names. Without ``commit``, only say which.
 
@@ -107,7 +124,7 @@ async def prune(settings: Settings, run: str, reason: str, commit: bool) -> dict
             for training in left:
                 assert training.adapter is not None  # noqa: S101 - chosen so
                 store.remove(training.adapter, time.time())
-    rows = [
+    rows: list[PrunedAdapter] = [
         {"checkpoint": training.checkpoint, "bytes": training.adapter.size if training.adapter else 0}
         for training in left
     ]

@@ -1,10 +1,11 @@
 """Part of the rim: which student a name stands for, and its weights."""
 
 import sqlite3
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agent0.errors import NotFoundError, OperationError
 from agent0.events.values import Artifact
+from agent0.projections.base import Row
 from agent0.projections.checkpoints import find_student
 from agent0.projections.runs import resolve, show_run
 
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from agent0.infra.storage.artifacts import FileArtifacts
 
 MEDIA = "application/x-tar"
-Row = dict[str, Any]
 
 
 def student(db: sqlite3.Connection, reference: str) -> tuple[str, Row]:

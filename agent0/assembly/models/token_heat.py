@@ -4,7 +4,6 @@ import json
 import sqlite3
 from itertools import groupby
 from math import exp
-from typing import Any
 
 from agent0.assembly.runtime.providers import providers
 from agent0.errors import Agent0Error
@@ -12,11 +11,11 @@ from agent0.events.values import Artifact, Trajectory
 from agent0.infra.engine.folder_template import token_texts
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.projections.attempts import trajectory_of
+from agent0.projections.base import Row
 from agent0.settings import RunConfig
 
 MOST = 8000
 """Tokens that are shown."""
-Row = dict[str, Any]
 
 
 def token_heat(db: sqlite3.Connection, artifacts: FileArtifacts, run: str, attempt: str, plan: RunConfig) -> Row:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agent0.assembly.replay.state_snapshots import state_snapshots
 from agent0.assembly.runtime.plugins import check_plugins, known_handlers
@@ -149,7 +149,7 @@ async def _check_plugins(log: Log, run: str) -> None:
         check_plugins(RunConfig.recorded(begun.event.config).plugins, run)
 
 
-def differing(before: RunConfig, after: RunConfig) -> dict[str, Any]:
+def differing(before: RunConfig, after: RunConfig) -> dict[str, object]:
     """Settings of ``after`` that are not those of ``before``, by dotted key."""
     old, new = (dict(leaves(config.model_dump(mode="json"))) for config in (before, after))
     return {key: new[key] for key in sorted(new) if new[key] != old.get(key)}
@@ -163,8 +163,8 @@ class Mismatch:
     id: str
     type: str
     handler: str
-    recorded: dict[str, Any]
-    today: dict[str, Any]
+    recorded: dict[str, object]
+    today: dict[str, object]
 
 
 @dataclass
@@ -213,7 +213,7 @@ def _decided(event: Event, other: Event) -> str:
 _WORDING: dict[type[Event], set[str]] = {RunFailed: {"reason"}, AlarmRaised: {"message"}}
 
 
-def _differing(recorded: Event, today: Event | None) -> tuple[dict[str, Any], dict[str, Any]]:
+def _differing(recorded: Event, today: Event | None) -> tuple[dict[str, object], dict[str, object]]:
     was, current = recorded.model_dump(mode="json"), today.model_dump(mode="json") if today else {}
     keys = [key for key in was if was[key] != current.get(key)]
     return {key: was[key] for key in keys}, {key: current.get(key) for key in keys if key in current}
@@ -261,7 +261,7 @@ def _left_out(check: _Check) -> Mismatch | None:
     return None
 
 
-def describe_state(state: RunState) -> dict[str, Any]:
+def describe_state(state: RunState) -> dict[str, object]:
     """Describe a run state: phase, checkpoints, counts, and the curriculum's statistics."""
     return {
         "run": state.run,
@@ -289,7 +289,7 @@ def describe_state(state: RunState) -> dict[str, Any]:
     }
 
 
-async def compare_states(settings: Settings, log: Log, left: str, right: str) -> dict[str, Any]:
+async def compare_states(settings: Settings, log: Log, left: str, right: str) -> dict[str, object]:
     """Two runs' settings and ends, where they differ, and where they part if one is a fork of the other.
 
     Raises:
@@ -304,20 +304,14 @@ async def compare_states(settings: Settings, log: Log, left: str, right: str) ->
     both = {s.run for s in paths[0]} & {s.run for s in paths[1]}
     parts = [s.until for path in paths for s in path if s.run in both and s.until]
     before, after = describe_state(first), describe_state(other)
-    skipped = ("run", "seq", "arms")
+    skipped, old = ("run", "seq", "arms"), dict(leaves(first.config.model_dump(mode="json")))
     return {
         "left": left,
         "right": right,
         "common_until": min(parts, default=0) if both else 0,
-        "settings": {
-            key: [_setting(first, key), value] for key, value in differing(first.config, other.config).items()
-        },
+        "settings": {key: [old.get(key), value] for key, value in differing(first.config, other.config).items()},
         "state": {k: [before[k], after[k]] for k in before if k not in skipped and before[k] != after[k]},
     }
-
-
-def _setting(state: RunState, key: str) -> Any:
-    return dict(leaves(state.config.model_dump(mode="json"))).get(key)
 
 
 def pairs_of(pairs: list[str] | None) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TypedDict
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.port_openers import open_port
@@ -14,6 +14,8 @@ from agent0.experiments.stored_verdicts import differences, stored
 from agent0.infra.log.event_log import Log
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.settings import Settings
+
+_Row = dict[str, str | int | None]
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,15 @@ class _Told:
     answers: Artifact | None
 
 
-async def rejudge(settings: Settings, name: str) -> dict[str, Any]:
+class Rejudged(TypedDict):
+    """A row for each evaluation (``checkpoint``, ``evaluation``, ``tasks``, and how many stored ``answers`` ``differ``:
+    None where none is stored), and one for each verdict that differs."""
+
+    evaluations: list[_Row]
+    differences: list[_Row]
+
+
+async def rejudge(settings: Settings, name: str) -> Rejudged:
     """Every evaluation of ``name`` (RUN or RUN/CHECKPOINT): how many answers were judged again, and which verdicts
     differ. Nothing is written.
 
@@ -36,7 +46,7 @@ async def rejudge(settings: Settings, name: str) -> dict[str, Any]:
     """
     run, _, checkpoint = name.partition("/")
     store = FileArtifacts(settings.home)
-    rows, differing = [], []
+    result: Rejudged = {"evaluations": [], "differences": []}
     async with open_log(settings) as log, AsyncExitStack() as stack:
         evaluations = [
             evaluation for evaluation in await _evaluations(log, run) if checkpoint in ("", evaluation.checkpoint)
@@ -47,19 +57,16 @@ async def rejudge(settings: Settings, name: str) -> dict[str, Any]:
         if close := getattr(sandbox, "close", None):
             stack.push_async_callback(close)
         for evaluation in evaluations:
-            row: dict[str, Any] = {
-                "checkpoint": evaluation.checkpoint,
-                "evaluation": evaluation.how,
-                "tasks": evaluation.tasks,
-            }
+            row: _Row = {"checkpoint": evaluation.checkpoint, "evaluation": evaluation.how, "tasks": evaluation.tasks}
             if evaluation.answers is None:
-                rows.append({**row, "answers": None, "differ": None})
+                result["evaluations"].append({**row, "answers": None, "differ": None})
                 continue
             answered = stored(await asyncio.to_thread(store.get, evaluation.answers))
             new = [{**row, **asdict(each)} for each in await differences(answered, sandbox)]
-            differing += new
-            rows.append({**row, "answers": sum(len(each.answers) for each in answered), "differ": len(new)})
-    return {"evaluations": rows, "differences": differing}
+            result["differences"] += new
+            count = sum(len(each.answers) for each in answered)
+            result["evaluations"].append({**row, "answers": count, "differ": len(new)})
+    return result
 
 
 async def _evaluations(log: Log, run: str) -> list[_Told]:

@@ -29,7 +29,7 @@ class Reroute:
     prices: Priced = "as-run"
 
 
-async def reroute_run(settings: Settings, request: Reroute) -> dict[str, Any]:
+async def reroute_run(settings: Settings, request: Reroute) -> dict[str, object]:
     """Route the questions of a run again; nothing is asked and nothing written. Amounts in nano-dollars.
 
     Raises:

@@ -5,7 +5,6 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from time import monotonic
-from typing import Any
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.plugins import check_plugins
@@ -110,7 +109,7 @@ class _ReceiptPairs:
         self.before[id] = computed.receipt if computed and computed.receipt == stored else stored
 
 
-async def rescore_run(settings: Settings, request: Rescore, report: Report = lambda _: None) -> dict[str, Any]:
+async def rescore_run(settings: Settings, request: Rescore, report: Report = lambda _: None) -> dict[str, object]:
     """Recompute the rewards of ``request.run``, compare them with its own, and store them where ``commit`` is set.
 
     Raises:
@@ -262,7 +261,7 @@ async def begun_as(log: Log, experiment: str) -> ExperimentStarted | None:
 
 
 async def _commit(
-    log: Log, name: str, start: ExperimentStarted, comparison: _ReceiptPairs, summary: dict[str, Any]
+    log: Log, name: str, start: ExperimentStarted, comparison: _ReceiptPairs, summary: dict[str, object]
 ) -> None:
     """Write what is not written yet; the closing event comes last, and what stands before it counts only with it."""
     rewards = [each for id, each in comparison.after.items() if id in comparison.before or comparison.due(each)]
@@ -312,7 +311,7 @@ def _failed(trouble: RescoreFailure) -> RecomputeFailed:
     )
 
 
-def numbers(summary: Mapping[str, Any]) -> dict[str, float]:
+def numbers(summary: Mapping[str, object]) -> dict[str, float]:
     """Of a summary, what is a number, by dotted name."""
     out: dict[str, float] = {}
     for key, value in summary.items():

@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TypedDict
 
 from agent0.assembly.evaluation.finished_items import FinishedItems
+from agent0.assembly.evaluation.rollout_ports import open_rollout_ports
 from agent0.assembly.log.access import open_log
 from agent0.assembly.replay.forks import state_at
 from agent0.assembly.replay.rescore import (
@@ -18,7 +19,7 @@ from agent0.assembly.replay.rescore import (
     named,
     verdicts_of_source,
 )
-from agent0.assembly.runtime.port_openers import open_ports
+from agent0.assembly.runtime.model_ports import OpenTrainers
 from agent0.assembly.validate.base_model import check_trained_on
 from agent0.assembly.validate.replay_requirements import require_replay
 from agent0.assembly.validate.run_config import check_names
@@ -31,7 +32,7 @@ from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained, Ev
 from agent0.events.experiments import ExperimentFinished, ExperimentStarted
 from agent0.events.tasks import ResultVerified, RewardAssigned, TaskRequested
 from agent0.events.values import Artifact, Role
-from agent0.experiments.compare_runs import adapters_answer, compare_adapters
+from agent0.experiments.compare_runs import AdapterRow, adapters_answer, compare_adapters
 from agent0.experiments.receipt_diff import experiment_event_id, experiment_id
 from agent0.experiments.substitution import ReceiptKey, Substituted
 from agent0.infra.log.event_log import Log
@@ -45,8 +46,6 @@ from agent0.training.pipeline import make_checkpoint
 BASE = "base"
 _WRITTEN: Mapping[Role, str] = {"student": "TaskAttempted", "teacher": "TaskProposed"}
 """What a role is trained on."""
-_SCORING = tuple(port.name for port in fields(RolloutPorts))
-"""Ports that scoring a checkpoint takes."""
 Report = Callable[[str], None]
 
 
@@ -61,6 +60,17 @@ class Retrain:
     purged: tuple[str, ...] = ()
     roles: tuple[Role, ...] = ("student",)
     evaluate: bool = True
+
+
+class Retrained(TypedDict):
+    """What came of it. ``sameness`` says in one sentence how ``adapters`` compare with the run's own. ``checkpoints``:
+    ``checkpoint``, ``adapter`` (None: nothing was learned) and ``samples`` each."""
+
+    experiment: str
+    run: str
+    adapters: Sequence[AdapterRow]
+    sameness: str
+    checkpoints: Sequence[Mapping[str, object]]
 
 
 @dataclass
@@ -86,7 +96,9 @@ class _Retraining:
     stored: list[Recorded]
     settings: Settings
     stack: AsyncExitStack
-    ports: dict[str, Any] = field(default_factory=dict)
+    artifacts: FileArtifacts
+    trainers: OpenTrainers
+    _scoring: RolloutPorts | None = None
     adapters: dict[str, Artifact | None] = field(default_factory=lambda: {BASE: None})
 
     @property
@@ -100,17 +112,18 @@ class _Retraining:
         past = self.past
         return Substituted(Branches(self.log), past.rewards, past.verdicts, frozenset(past.purged))
 
-    async def open(self, *names: str) -> None:
-        """Those ports, as far as they are not open yet: a sandbox takes seconds, and only scores need one."""
-        missing = [name for name in names if name not in self.ports]
-        self.ports |= await open_ports(missing, self.settings, self.ports["artifacts"], self.stack, self.log)
+    async def scoring(self) -> RolloutPorts:
+        """The ports that scoring takes, opened once: a sandbox takes seconds, and only scores need one."""
+        if self._scoring is None:
+            self._scoring = await open_rollout_ports(self.settings, self.artifacts, self.stack, self.log)
+        return self._scoring
 
     async def append(self, events: Sequence[tuple[Event, str]]) -> None:
         """Write down (event, id) that are not written yet, all or none."""
         await append_new(self.log, [named(self.name, event, id) for event, id in events], {r.id for r in self.stored})
 
 
-async def retrain(settings: Settings, options: Retrain, report: Report = lambda _: None) -> dict[str, Any]:
+async def retrain(settings: Settings, options: Retrain, report: Report = lambda _: None) -> Retrained:
     """Train and write down, checkpoint by checkpoint; killed, the same command goes on with the next.
 
     Raises:
@@ -129,8 +142,11 @@ async def retrain(settings: Settings, options: Retrain, report: Report = lambda 
             await check_trained_on(log, past.run, options.roles, plan)
         start = _start(name, options, past, plan)
         check_same(name, await begun_as(log, name), start)
-        work = _Retraining(log, name, past, plans, [r async for r in log.read(name)], settings, stack)
-        work.ports["artifacts"] = FileArtifacts(settings.home)
+        artifacts = FileArtifacts(settings.home)
+        trainers = OpenTrainers(settings, artifacts)
+        stack.push_async_callback(trainers.close)
+        stored = [r async for r in log.read(name)]
+        work = _Retraining(log, name, past, plans, stored, settings, stack, artifacts, trainers)
         await _check_artifacts(work, options.roles)
         await _open(work, options)
         await work.append([(start, experiment_event_id(name, "start", 0))])
@@ -157,7 +173,7 @@ def _summary(
     past: _Past,
     originals: Mapping[str, CheckpointTrained],
     trained: Sequence[CheckpointTrained],
-) -> dict[str, Any]:
+) -> Retrained:
     compared = compare_adapters(originals, trained)
     changed = bool(options.changes or past.purged or past.rewards or past.verdicts)
     return {
@@ -175,12 +191,12 @@ def _summary(
 async def _open(work: _Retraining, options: Retrain) -> None:
     """Ask for all that is missing, and open what tests itself by being opened, before anything is written."""
     if any(isinstance(stored.event, ExperimentFinished) for stored in work.stored):
-        await work.open("trainers")
         return
     evaluates = options.evaluate and "student" in options.roles
     await require_replay(work.settings, [work.plan], options.roles, evaluate=evaluates)
     try:
-        await work.open("trainers", *(_SCORING if evaluates else ()))
+        if evaluates:
+            await work.scoring()
     except (ConfigError, DependencyError):
         await require_replay(work.settings, [work.plan], options.roles, evaluate=evaluates, opened=True)
         raise
@@ -243,7 +259,7 @@ async def _source(
     rewards: dict[ReceiptKey, RewardAssigned] = {
         (e.task, e.attempt, e.role): e for e in rewards_logged if isinstance(e, RewardAssigned)
     }
-    return begun.run, rewards, await verdicts_of_source(log, begun.run, payer.policy.get("verdicts", "")), purged
+    return begun.run, rewards, await verdicts_of_source(log, begun.run, str(payer.policy.get("verdicts", ""))), purged
 
 
 async def _check_finished(log: Log, begun: ExperimentStarted | None) -> None:
@@ -271,7 +287,7 @@ def _start(name: str, options: Retrain, past: _Past, plan: RunConfig) -> Experim
 
 async def _check_artifacts(work: _Retraining, roles: Sequence[Role]) -> None:
     """Whatever will be trained on or from is there and whole, before anything is written."""
-    past, store = work.past, work.ports["artifacts"]
+    past = work.past
     needed: dict[Artifact, str] = {}
     requests = [r.event for r in past.requests if isinstance(r.event, TrainingRequested)]
     made_here = {f"{request.role}/{request.checkpoint}" for request in requests}
@@ -286,7 +302,7 @@ async def _check_artifacts(work: _Retraining, roles: Sequence[Role]) -> None:
         if artifact := getattr(stored.event, "trajectory_artifact", None):
             needed[artifact] = f"the trajectory of {stored.task if stored.attempt == '-' else stored.attempt}"
     for artifact, what in needed.items():
-        if problem := await asyncio.to_thread(store.verify, artifact):
+        if problem := await asyncio.to_thread(work.artifacts.verify, artifact):
             why = f"Artifact {artifact.sha256} is {problem}; it is {what}."
             fix = "Copy artifacts/ of the machine that wrote it, or leave that task out: --purge TASK."
             raise NotFoundError(f"Run {past.run} cannot be trained again.", why, fix)
@@ -310,9 +326,8 @@ async def _train(work: _Retraining, evaluate: bool, report: Report) -> list[Chec
 
 async def _checkpoint(work: _Retraining, request: Recorded, parent: Artifact | None) -> CheckpointTrained:
     assert isinstance(request.event, TrainingRequested)  # noqa: S101 - chosen so
-    again = request.event.model_copy(update={"parent_adapter": parent})
-    trainers, artifacts = work.ports["trainers"], work.ports["artifacts"]
-    events = await make_checkpoint(again, work.past.run, work.plans[request.run], trainers, work.history, artifacts)
+    again, plan = request.event.model_copy(update={"parent_adapter": parent}), work.plans[request.run]
+    events = await make_checkpoint(again, work.past.run, plan, work.trainers, work.history, work.artifacts)
     ids = (experiment_event_id(work.name, request.id, number) for number in range(len(events)))
     await work.append([*zip(events, ids, strict=True)])
     return next(event for event in events if isinstance(event, CheckpointTrained))
@@ -345,12 +360,10 @@ async def _evaluate(work: _Retraining, trained: CheckpointTrained) -> None:
         seed=work.plan.evaluation.seed,
         state_sha="",
     )
-    await work.open(*_SCORING)
     key = str({"checkpoint": trained.checkpoint, "split": "validation"})
-    ports = RolloutPorts(**{name: work.ports[name] for name in _SCORING})
     kept = FinishedItems.of(work.settings)
-    items = await kept.attempt(request, replace(work.past.state, config=work.plan), ports)
-    event = checkpoint_evaluated(request, items, work.ports["artifacts"], work.plan)
+    items = await kept.attempt(request, replace(work.past.state, config=work.plan), await work.scoring())
+    event = checkpoint_evaluated(request, items, work.artifacts, work.plan)
     await work.append([(event, experiment_event_id(work.name, key, 1))])
     kept.forget(request, work.plan)
 

@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
-from typing import Any
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.replay.new_judge import Asks, NewJudge, Wait, open_judge, prefetch
@@ -26,7 +25,7 @@ from agent0.assembly.replay.rescore import (
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.runtime.port_openers import open_port
 from agent0.assembly.validate.run_config import check_names
-from agent0.config.loading import amended, config_of
+from agent0.config.loading import amended
 from agent0.errors import Agent0Error, ConfigError
 from agent0.events.base import Event, Recorded
 from agent0.events.experiments import ExperimentFinished, ExperimentStarted, RecomputeFailed
@@ -166,7 +165,7 @@ async def reverify(
     request: Reverify,
     report: Report = lambda _: None,
     wait: Wait = lambda batch, count: None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Decide again, compare and, where asked to, write down verdict by verdict; killed, the same command goes on.
 
     Raises:
@@ -181,7 +180,8 @@ async def reverify(
         run_plan = await run_config(log, request.run)
         plan = planned(run_plan, request.changes, request.asks)
         begun = await begun_as(log, name) if request.commit else None
-        start = _start(request, plan, await extent(log, request.run, begun))
+        until = await extent(log, request.run, begun)
+        start = start_of("reverify", request.name, request.run, until, plan.verification.model_dump(mode="json"))
         check_same(name, begun, start)
         sandbox = await open_port("verifier_sandbox", settings, FileArtifacts(settings.home))
         stack.push_async_callback(sandbox.close)
@@ -210,7 +210,9 @@ async def _begin(
     return writer
 
 
-async def _finish(writer: "_VerdictWriter | None", name: str, comparison: _Decisions, summary: dict[str, Any]) -> None:
+async def _finish(
+    writer: "_VerdictWriter | None", name: str, comparison: _Decisions, summary: dict[str, object]
+) -> None:
     """Write the end down, where anything is."""
     if writer:
         await writer.add([named(name, _end(comparison, summary), experiment_event_id(name, "end", 0))])
@@ -245,11 +247,6 @@ def planned(original: RunConfig, changes: Mapping[str, str], asks: Asks = "") ->
         why = "It says who is asked where verifiers leave off."
         raise ConfigError("run.verification.undecided changes no verdict.", why, "Leave it as it was.")
     return plan
-
-
-def _start(request: Reverify, plan: RunConfig, until: int) -> ExperimentStarted:
-    policy = config_of(plan)[0]["verification"]
-    return start_of("reverify", request.name, request.run, until, policy)
 
 
 def _by_cause(stored_events: Iterable[Recorded]) -> dict[str, list[Event]]:
@@ -368,7 +365,7 @@ class _Clock:
 
 def _summary(
     request: Reverify, start: ExperimentStarted, comparison: _Decisions, stored: _RecordedVerdicts, is_own: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     return {
         "experiment": experiment_id(request.name),
         "run": request.run,
@@ -386,7 +383,7 @@ def _summary(
     }
 
 
-def _end(comparison: _Decisions, summary: Mapping[str, Any]) -> ExperimentFinished:
+def _end(comparison: _Decisions, summary: Mapping[str, object]) -> ExperimentFinished:
     return ExperimentFinished(
         kind="reverify",
         events=len(comparison.verdicts),

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
 from agent0.assembly.log.full_history import Bodies, history
 from agent0.assembly.log.integrity import seal_file
@@ -49,7 +48,7 @@ class _EventRange:
     read: Callable[[int, int], AsyncIterator[Bodies]]
 
 
-async def build(settings: Settings, request: Build, report: Report = lambda _: None) -> dict[str, Any]:
+async def build(settings: Settings, request: Build, report: Report = lambda _: None) -> dict[str, object]:
     """Make ``asked.into``: all of it or nothing.
 
     Raises:

@@ -1,16 +1,14 @@
 """Part of the rim: a person's decision as the event to append: pause, cancel a run, retry, drop a failed reaction."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import OperationError
 from agent0.events.alarms import ReactionDropped, ReactionRetried
 from agent0.events.base import Event, Recorded
 from agent0.events.runs import RunCancelled, RunPaused
+from agent0.projections.base import Row
 
 
-def pausing(row: Mapping[str, Any], reason: str = "") -> Recorded | None:
+def pausing(row: Row, reason: str = "") -> Recorded | None:
     """The event that pauses the run of ``row``; None where it is paused already.
 
     Raises:
@@ -19,7 +17,7 @@ def pausing(row: Mapping[str, Any], reason: str = "") -> Recorded | None:
     return None if row["status"] == "paused" else _decided(row, RunPaused(reason=reason), "running")
 
 
-def cancelling(row: Mapping[str, Any], reason: str = "") -> Recorded:
+def cancelling(row: Row, reason: str = "") -> Recorded:
     """The event that ends the run of ``row`` for good.
 
     Raises:
@@ -28,7 +26,7 @@ def cancelling(row: Mapping[str, Any], reason: str = "") -> Recorded:
     return _decided(row, RunCancelled(reason=reason), "running", "paused", "failed")
 
 
-def retrying(row: Mapping[str, Any]) -> Recorded:
+def retrying(row: Row) -> Recorded:
     """The event that has the failed reaction of ``row`` tried again.
 
     Raises:
@@ -37,7 +35,7 @@ def retrying(row: Mapping[str, Any]) -> Recorded:
     return _settled(row, ReactionRetried(**{name: row[name] for name in ReactionRetried.model_fields}))
 
 
-def dropping(row: Mapping[str, Any], reason: str = "") -> Recorded:
+def dropping(row: Row, reason: str = "") -> Recorded:
     """The event with which a run goes on without the effects of the failed reaction of ``row``.
 
     Raises:
@@ -47,13 +45,13 @@ def dropping(row: Mapping[str, Any], reason: str = "") -> Recorded:
     return _settled(row, ReactionDropped(**fields, reason=reason or "dropped by hand"))
 
 
-def _settled(row: Mapping[str, Any], event: Event) -> Recorded:
+def _settled(row: Row, event: Event) -> Recorded:
     if row["status"] != "open":
         raise OperationError(f"Failure {row['failure']} is {row['status']} already.", "Only open ones can be settled.")
     return recorded(str(row["run"]), event)
 
 
-def _decided(row: Mapping[str, Any], event: Event, *allowed: str) -> Recorded:
+def _decided(row: Row, event: Event, *allowed: str) -> Recorded:
     name, status = str(row["run"]), str(row["status"])
     if status not in allowed:
         why = f"Only a run that is {' or '.join(allowed)} can be changed like this."

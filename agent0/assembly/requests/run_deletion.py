@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.artifact_check import Named, artifact_store, named_by_run
@@ -22,6 +21,7 @@ from agent0.events.base import Recorded
 from agent0.events.runs import RunDeleted, RunLabelled
 from agent0.events.values import Artifact
 from agent0.infra.log.event_log import Log
+from agent0.projections.base import Row
 from agent0.projections.runs import list_runs, show_run
 from agent0.settings import Settings
 
@@ -44,14 +44,12 @@ class Deletion:
         """What it frees."""
         return sum(artifact.size for artifact in self.artifacts)
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> dict[str, object]:
         """As people and programs read it."""
         return {"run": self.run, "artifacts": len(self.artifacts), "bytes": self.bytes, "users": list(self.users)}
 
 
-def labelled(
-    row: Mapping[str, Any], by: str, hidden: bool | None = None, tags: Sequence[str] | None = None
-) -> Recorded:
+def labelled(row: Row, by: str, hidden: bool | None = None, tags: Sequence[str] | None = None) -> Recorded:
     """The event that hides the run of ``row`` or shows it, and gives it ``tags``; None leaves it as it is."""
     event = RunLabelled(
         hidden=bool(row["hidden"]) if hidden is None else hidden,
@@ -61,7 +59,7 @@ def labelled(
     return recorded(str(row["run"]), event)
 
 
-def tags_of(row: Mapping[str, Any]) -> list[str]:
+def tags_of(row: Row) -> list[str]:
     """Return the tags in a row of the table of runs, as a list."""
     return list(json.loads(row["tags"])) if row["tags"] else []
 
@@ -110,7 +108,7 @@ async def delete_run(settings: Settings, log: Log, run: str, by: str, reason: st
     return deletion
 
 
-def require_over(row: Mapping[str, Any]) -> None:
+def require_over(row: Row) -> None:
     """Require that the run of ``row`` is over.
 
     Raises:
@@ -121,7 +119,7 @@ def require_over(row: Mapping[str, Any]) -> None:
         raise OperationError(f"Run {row['run']} is {row['status']}.", f"Only one that is {', '.join(OVER)} is.", fix)
 
 
-async def archive_run(settings: Settings, run: str, path: Path, by: str, reason: str = "") -> dict[str, Any]:
+async def archive_run(settings: Settings, run: str, path: Path, by: str, reason: str = "") -> dict[str, object]:
     """Write ``run`` to an archive, read it back whole, and delete it; errors as ``delete_run`` and ``export``."""
     with reading(settings) as db:
         row = show_run(db, run)

@@ -1,8 +1,8 @@
 """Part of the rim: one question to a role's models, through the gateway, under the budgets."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import TypedDict
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.routing.billing import check_routing, stand_ins, vendor_billing
@@ -67,9 +67,27 @@ def actor_of(settings: Settings, role: str) -> ActorConfig:
     return actors[role]
 
 
-def dry_route(settings: Settings, role: str, text: str, confidence: float | None) -> dict[str, Any]:
+class PricedModel(TypedDict):
+    """A model that may be asked: ``most`` that it may cost, and how often it is right; None where nobody knows."""
+
+    model: str
+    most: int | None
+    right: float | None
+
+
+class DryRoute(TypedDict):
+    """How a strategy would route one question; ``steps``: ``ask``, ``give`` and ``reason`` each. Nano-dollars."""
+
+    role: str
+    strategy: str
+    models: Sequence[PricedModel]
+    steps: Sequence[Mapping[str, str]]
+    most: int
+
+
+def dry_route(settings: Settings, role: str, text: str, confidence: float | None) -> DryRoute:
     """The models that ``text`` could be asked of, and the steps that the role's strategy would take if each answered
-    differently with ``confidence``. Amounts in nano-dollars.
+    differently with ``confidence``.
 
     Raises:
         ConfigError: no such role, or it has no strategy.

@@ -3,17 +3,15 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
-from typing import Any
 
 from agent0.assembly.routing.billing import SCOPES, USAGE, caps, open_ledger, stand_ins, summarizer_of, vendor_billing
 from agent0.assembly.routing.compressing import shortening_of
-from agent0.assembly.routing.strategies import entry_of, rules_of
+from agent0.assembly.routing.strategies import entry_of, measure_of, rules_of
 from agent0.assembly.runtime.stamping import recorded, utc_now
 from agent0.errors import ConfigError
 from agent0.infra.gateway.batches import Batches
 from agent0.infra.gateway.billed import Billed, Books, Remote
-from agent0.infra.gateway.cache import AnswerCache
+from agent0.infra.gateway.cache import AnswerCache, CachedModel
 from agent0.infra.gateway.compression import Shortening, Store
 from agent0.infra.gateway.gateway import Gateway, Guards, Link, LocalLink, RemoteLink, TriedModel
 from agent0.infra.gateway.pins import Pins
@@ -69,8 +67,6 @@ class Gates:
         routing = getattr(actor, "routing", RoutingConfig())
         if not routing.strategy:
             return Gateway(links, model, self._settings.router.hold)
-        from agent0.assembly.routing.strategies import measure_of
-
         entry, rules, measure = entry_of(routing.strategy), rules_of(routing), measure_of(routing, actor)
         plan = Plan(role, entry, rules, routing.right, routing.calibrators, measure)
         return StrategyGateway(links, model, plan, self._charged(self._log), self._settings.router.hold)
@@ -186,10 +182,10 @@ def _looked_into(settings: Settings) -> Iterator[AnswerCache]:
         cache.close()
 
 
-def cached_models(settings: Settings) -> list[dict[str, Any]]:
+def cached_models(settings: Settings) -> list[CachedModel]:
     """What is kept of each model; amounts in nano-dollars."""
     with _looked_into(settings) as cache:
-        return [asdict(model) for model in cache.models()]
+        return cache.models()
 
 
 def clear_cache(settings: Settings) -> int:

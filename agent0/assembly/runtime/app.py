@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent0.assembly.log.access import check_log, open_log
 from agent0.assembly.log.carriers import carrying
@@ -25,6 +25,7 @@ from agent0.config.loading import config_of
 from agent0.errors import Agent0Error, AuthError, DependencyError
 from agent0.events.base import Event, Recorded
 from agent0.events.runs import RunStarted
+from agent0.handlers import Handler, require_plugins
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.streams import Reactor
 from agent0.infra.storage.artifacts import FileArtifacts
@@ -32,13 +33,9 @@ from agent0.infra.storage.datasets import require_questions
 from agent0.ports.storage import Artifacts
 from agent0.provenance.fork_history import Branches
 from agent0.rollout.prompts import ANY, CRITIQUE, JUDGE, prompt
+from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import ActorConfig, RunConfig, Settings
 from agent0.state.rules import VERSIONS
-
-if TYPE_CHECKING:
-    from agent0.handlers import Handler
-    from agent0.run.lifecycle import RunState
-
 
 GARBAGE = (20_000, 20, 20)
 """How rarely a process that works looks for cycles: it holds thousands of states that are none, and to look them all
@@ -52,7 +49,7 @@ class App:
     settings: Settings
     log: Log
     artifacts: Artifacts
-    handlers: Mapping[str, "Handler"]
+    handlers: Mapping[str, Handler]
     ports: Mapping[str, Any]
 
 
@@ -86,7 +83,6 @@ async def run_handlers(app: App, stands: Callable[[], None] = lambda: None) -> N
         LogError: the log was altered meanwhile.
     """
     from agent0.infra.bus.bus import Bus
-    from agent0.run.lifecycle import evolve
 
     bus = Bus(
         log=app.log,
@@ -163,13 +159,11 @@ EMBEDDER = ("sentence_transformers", "faiss")
 
 
 async def lacks(
-    handlers: Mapping[str, "Handler"], reactor: Reactor, basis: "RunState | Event | None"
+    handlers: Mapping[str, Handler], reactor: Reactor, basis: RunState | Event | None
 ) -> DependencyError | None:
     """What this process has not, of what ``reactor``, one of its ``handlers``, needs for the run with the state
     ``basis``, or for a task that was submitted: a file of a user, a package, the key of a vendor, the folder of a
     model, a graphics card. None where it has everything."""
-    from agent0.handlers import require_plugins
-
     config = getattr(basis, "config", None)
     if config is None:
         return None
@@ -192,7 +186,7 @@ async def lacks(
     return None
 
 
-def _actors(handler: "Handler", run: RunConfig) -> list[ActorConfig]:
+def _actors(handler: Handler, run: RunConfig) -> list[ActorConfig]:
     judge = run.verification.judge
     by_role = {"student": run.student, **({"teacher": run.teacher} if run.has_teacher else {})}
     by_role |= {"judge": judge} if judge.provider else {}

@@ -2,8 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
 from agent0.assembly.log.carriers import carriers
 from agent0.assembly.log.waits import write_waits
@@ -26,6 +26,7 @@ from agent0.events.runs import RunPaused, RunResumed, RunStarted
 from agent0.experiments.smaller_run import difference, shrunk
 from agent0.infra.log.event_log import Log
 from agent0.infra.storage.files import NAME, shortage
+from agent0.projections.base import Row
 from agent0.projections.events import list_events
 from agent0.projections.runs import list_runs
 from agent0.settings import RunConfig, Settings
@@ -64,7 +65,7 @@ async def prepared(settings: Settings, say: Callable[[str], None] | None = None,
     return await with_policy(settings)
 
 
-def resumption(settings: Settings, row: Mapping[str, Any]) -> Recorded | None:
+def resumption(settings: Settings, row: Row) -> Recorded | None:
     """The event with which the run of ``row`` goes on, caused by the failure where it failed; None where it is running,
     unless it has a time, which does not pass while no process carries it.
 

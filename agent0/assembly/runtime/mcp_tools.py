@@ -1,8 +1,9 @@
 """Part of the rim: MCP servers become tools. The tools of each server in the settings are listed, compared with the
 list that a user trusted, and added to the registered tools of the app."""
 
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from agent0.assembly.runtime.port_openers import open_port
 from agent0.config.loading import nearest
@@ -18,6 +19,18 @@ MCP = "mcp_"
 
 if TYPE_CHECKING:
     from agent0.infra.mcp.messages import Listing
+
+
+class McpListing(TypedDict):
+    """What a server offers: ``digest`` of its tools, the ``trust`` of the settings, and ``name``, ``description`` and
+    ``schema`` of each tool, all cleaned."""
+
+    server: str
+    transport: str
+    digest: str
+    trust: str
+    trusted: bool
+    tools: Sequence[Mapping[str, object]]
 
 
 async def mcp_tools(settings: Settings, sandbox: Sandbox) -> dict[str, Tool]:
@@ -59,9 +72,8 @@ async def _trusted_tools(settings: Settings, name: str, server: McpServer, sandb
     return tools_of(name, source, listing)
 
 
-async def inspect_mcp(settings: Settings, name: str) -> dict[str, Any]:
-    """What the server ``name`` offers now: ``server``, ``transport``, ``digest``, ``trust``, ``trusted``, and ``tools``
-    with ``name``, ``description`` and ``schema`` each, all cleaned. Nothing is offered to anyone.
+async def inspect_mcp(settings: Settings, name: str) -> McpListing:
+    """What the server ``name`` offers now. Nothing is offered to anyone.
 
     Raises:
         NotFoundError: no such server is configured.
@@ -88,7 +100,7 @@ async def _list(settings: Settings, name: str, sandbox: Any) -> "Listing":
     return await list_source(name, open_source(name, settings.mcp.servers[name], sandbox, settings.run.policy))
 
 
-def _shown(name: str, server: McpServer, listing: "Listing") -> dict[str, Any]:
+def _shown(name: str, server: McpServer, listing: "Listing") -> McpListing:
     return {
         "server": name,
         "transport": server.transport,

@@ -6,7 +6,7 @@ from typing import Any
 
 from agent0.assembly.routing.billing import addressed
 from agent0.assembly.routing.gate import Gates
-from agent0.assembly.runtime.providers import OpenEmbedder, embedders, named, provider_of
+from agent0.assembly.runtime.providers import embedders, named, provider_of
 from agent0.errors import ConfigError
 from agent0.infra.gateway.batches import Batches
 from agent0.infra.log.event_log import Log
@@ -89,7 +89,7 @@ class OpenEmbedders:
     def open(self, name: str) -> Embedder:
         """The embedder ``name``, made at the first call."""
         if name not in self._open:
-            opener: OpenEmbedder = named("embedder", name, embedders())
+            opener = named("embedder", name, embedders())
             self._open[name] = opener(self._settings)
         return self._open[name]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from agent0.assembly.runtime.model_ports import OpenEmbedders, OpenModels, OpenTrainers
 from agent0.errors import ConfigError
+from agent0.infra.embeddings.benchmark_index import BenchmarkRows
 from agent0.infra.log.event_log import Log
 from agent0.infra.sandbox import open_sandbox
 from agent0.infra.storage.datasets import BenchmarkFolder, LocalQuestions
@@ -104,11 +105,11 @@ async def open_port(
         "models": lambda: OpenModels(settings, artifacts, log),
         "trainers": lambda: OpenTrainers(settings, artifacts),
         "embedders": lambda: OpenEmbedders(settings),
-        "contamination": lambda: _contamination(settings),
+        "contamination": lambda: BenchmarkRows(settings.benchmarks.folder, settings.home / "cache"),
         "benchmark_files": lambda: benchmark_files(settings),
         "question_file": LocalQuestions,
-        "tool_cache": _tool_cache,
-        "web": lambda: _web(settings),
+        "tool_cache": ToolCache,
+        "web": lambda: WebProxy(settings.web),
         "tools": tools,
     }
     if name in openers:
@@ -137,20 +138,6 @@ async def _sandbox(limits: SandboxSettings, label: str, workers: int, root: Root
     return LimitedSandbox(await open_sandbox(limits, workers=workers, label=label, root=root), limits)
 
 
-def _web(settings: Settings) -> Any:
-    return WebProxy(settings.web)
-
-
-def _contamination(settings: Settings) -> Any:
-    from agent0.infra.embeddings.benchmark_index import BenchmarkRows
-
-    return BenchmarkRows(settings.benchmarks.folder, settings.home / "cache")
-
-
 def benchmark_files(settings: Settings) -> BenchmarkFiles:
     """The files of benchmark rows that the settings name."""
     return BenchmarkFolder(settings.benchmarks.folder)
-
-
-def _tool_cache() -> Any:
-    return ToolCache()

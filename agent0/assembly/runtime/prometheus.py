@@ -4,7 +4,6 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
-from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -14,11 +13,11 @@ from agent0.assembly.runtime.read_models import reading
 from agent0.errors import Agent0Error, OperationError
 from agent0.events.values import ToolState
 from agent0.projections import position, select
+from agent0.projections.base import Row
 from agent0.projections.tool_usage import BOUNDS_MS, BUCKETS, LIMITS, OTHER, usage
 from agent0.settings import Settings
 from agent0.tools import tools
 
-Row = dict[str, Any]
 _COUNTS: dict[str, tuple[str, str, str]] = {
     "agent0_events": ("type", "Events in the log.", "SELECT type, sum(events) FROM event_counts GROUP BY type"),
 }
@@ -76,7 +75,9 @@ class Tables(Collector):
         try:
             with reading(self._settings) as db:
                 db.execute("BEGIN")  # all of one scrape as of one moment
-                metrics = [*_tools(usage(db)), *_models(db), *_counted(db), _position(db)]
+                about = "The last event that is in the tables."
+                last = GaugeMetricFamily("agent0_tables_position", about, position(db).seq)
+                metrics = [*_tools(usage(db)), *_models(db), *_counted(db), last]
         except (Agent0Error, sqlite3.Error):
             metrics = []
         yield GaugeMetricFamily("agent0_tables_readable", "Whether the read models can be read.", float(bool(metrics)))
@@ -204,7 +205,3 @@ def _counted(db: sqlite3.Connection) -> Iterator[Metric]:
                 value, count = row.values()
                 family.add_metric([str(value)], count)
             yield family
-
-
-def _position(db: sqlite3.Connection) -> Metric:
-    return GaugeMetricFamily("agent0_tables_position", "The last event that is in the tables.", position(db).seq)

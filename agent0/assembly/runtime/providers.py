@@ -1,10 +1,10 @@
 """Part of the rim: which adapter plays a model, a trainer, an embedder. One entry a provider; plugins add their own."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from agent0.assembly.routing import actor_limits as limits
 from agent0.assembly.routing.billing import ollama_address, vendor_billing
@@ -30,8 +30,11 @@ from agent0.config.loading import nearest
 from agent0.errors import ConfigError, DependencyError
 from agent0.infra.embeddings.embedders import MiniLM, Ngram
 from agent0.infra.models.calls.thinking import template_arguments
+from agent0.infra.models.sampler import Sampler
+from agent0.infra.models.scripted import Scripted, ScriptedTrainer, latency
 from agent0.infra.models.transformers import PACKAGED, Transformers, check_folder, packaged, threads_of, tiny
 from agent0.infra.training.lora_trainer import LoraTrainer
+from agent0.infra.weights.gguf import check_folder as check_gguf_source
 from agent0.infra.weights.gguf_header import is_gguf
 from agent0.ports.models import Embedder, Model
 from agent0.ports.storage import Artifacts
@@ -39,6 +42,7 @@ from agent0.ports.training import Trainer
 from agent0.registry import Registry
 from agent0.settings import ActorConfig, RunConfig, Settings
 
+T = TypeVar("T")
 EXTRA_LLAMACPP = "make setup EXTRAS=llamacpp"
 
 OpenModel = Callable[[ActorConfig, Settings, Artifacts], Model]
@@ -110,7 +114,7 @@ def provider_of(actor: ActorConfig) -> Provider:
     Raises:
         ConfigError: no such provider, or it has no switch that the actor sets.
     """
-    provider: Provider = named("provider", actor.provider, providers())
+    provider = named("provider", actor.provider, providers())
     if why := provider.unswitched(actor):
         fix = "Leave it out, or name another provider."
         raise ConfigError(f"Provider {provider.name} cannot do what thinking or template_arguments asks.", why, fix)
@@ -129,7 +133,7 @@ def check_models(run: RunConfig) -> None:
             check(actor)
 
 
-def named(what: str, name: str, entries: dict[str, Any]) -> Any:
+def named(what: str, name: str, entries: Mapping[str, T]) -> T:
     """The entry ``name`` of ``entries``; raises ConfigError where there is none."""
     if name not in entries:
         raise ConfigError(
@@ -159,8 +163,6 @@ def _check_transformers(actor: ActorConfig) -> None:
 
 
 def _check_scripted(actor: ActorConfig) -> None:
-    from agent0.infra.models.scripted import latency
-
     latency(actor)
 
 
@@ -173,13 +175,11 @@ def _check_llamacpp(actor: ActorConfig) -> None:
     missing = [name for name in ("xllamacpp", "openai", "gguf") if find_spec(name) is None]
     if missing:
         raise DependencyError("llama.cpp's server", f"Not installed: {', '.join(missing)}.", EXTRA_LLAMACPP)
-    from agent0.infra.weights.gguf import check_folder
-
     if is_gguf(served_here(actor)):
         return require_file(served_here(actor))
     if actor.model not in PACKAGED:
         _check_transformers(actor)
-    check_folder(served_here(actor))
+    check_gguf_source(served_here(actor))
     _check_packages(actor)
 
 
@@ -214,24 +214,6 @@ def _transformers(actor: ActorConfig, settings: Settings, artifacts: Artifacts) 
         precision=actor.precision,
         template=template_arguments(actor),
     )
-
-
-def _scripted(actor: ActorConfig, _: Settings, artifacts: Artifacts) -> Model:
-    from agent0.infra.models.scripted import Scripted
-
-    return Scripted(artifacts, actor)
-
-
-def _train_scripted(actor: ActorConfig, _: Settings, artifacts: Artifacts) -> Trainer:
-    from agent0.infra.models.scripted import ScriptedTrainer
-
-    return ScriptedTrainer(artifacts, actor)
-
-
-def _sampler(_: ActorConfig, __: Settings, ___: Artifacts) -> Model:
-    from agent0.infra.models.sampler import Sampler
-
-    return Sampler()
 
 
 def _train_tiny(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
@@ -277,10 +259,6 @@ def _anthropic(actor: ActorConfig, _: Settings, __: Artifacts) -> Model:
     return Anthropic(actor)
 
 
-def _served(actor: ActorConfig) -> Path:
-    return Path(actor.tokenizer).expanduser()
-
-
 def _llamacpp(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
     _check_llamacpp(actor)
     from agent0.infra.models.llama_cpp import LlamaCpp
@@ -324,7 +302,7 @@ provider(
         _train_openai,
         prefill=False,
         check=check_openai,
-        folder=_served,
+        folder=lambda actor: Path(actor.tokenizer).expanduser(),
         probe=probe_openai,
         untrainable=limits.untrainable_by_server,
         whole=False,
@@ -345,8 +323,16 @@ provider(
         prepare=trainable_weights,
     )
 )
-provider(Provider("scripted", _scripted, _train_scripted, check=_check_scripted, draws=True))
-provider(Provider("sampler", _sampler, draws=True))
+provider(
+    Provider(
+        "scripted",
+        lambda actor, _, artifacts: Scripted(artifacts, actor),
+        lambda actor, _, artifacts: ScriptedTrainer(artifacts, actor),
+        check=_check_scripted,
+        draws=True,
+    )
+)
+provider(Provider("sampler", lambda *_: Sampler(), draws=True))
 
 
 @embedder("minilm")

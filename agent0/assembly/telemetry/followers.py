@@ -10,7 +10,6 @@ import urllib.request
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from agent0.assembly.runtime.read_models import NothingError, reading
 from agent0.assembly.runtime.stamping import utc_now
@@ -21,6 +20,7 @@ from agent0.events.alarms import AlarmRaised, AlarmResolved
 from agent0.events.base import Recorded, decode
 from agent0.infra.telemetry.json_logs import about
 from agent0.projections import position
+from agent0.projections.base import Row
 from agent0.projections.events import stored_events
 from agent0.projections.wording import describe
 from agent0.settings import Settings
@@ -88,7 +88,7 @@ class Follower:
             self._keep(_Place(rows[-1]["seq"] if rows else before.seq, calm.ends))
         return len(rows) == CHUNK
 
-    def _rows(self, after: int) -> list[dict[str, Any]]:
+    def _rows(self, after: int) -> list[Row]:
         try:
             with reading(self._settings) as db:
                 rows = stored_events(db, after=after, limit=CHUNK)

@@ -5,14 +5,13 @@ A trace is an attempt. Ids follow from those of events, so what is sent again is
 outputs of tools are not sent.
 """
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from agent0.events.base import Recorded
+from agent0.events.base import Recorded, sha256
 from agent0.events.models import ModelCalled
 from agent0.events.tasks import ResultVerified, TaskAttempted, ToolCalled
 from agent0.events.traces import trace_of
@@ -100,14 +99,14 @@ def _usage(usage: Usage) -> dict[str, Value]:
     return {READ: usage.prompt_tokens, WRITTEN: usage.completion_tokens}
 
 
-def otlp(spans: Iterable[Span], version: str) -> dict[str, Any]:
+def otlp(spans: Iterable[Span], version: str) -> dict[str, object]:
     """The body of one request of OTLP/HTTP with ``spans``, as JSON has it."""
     resource = _attributes({"service.name": SERVICE, "service.version": version})
     scope = {"scope": {"name": SCOPE, "version": version}, "spans": [_as_json(span) for span in spans]}
     return {"resourceSpans": [{"resource": {"attributes": resource}, "scopeSpans": [scope]}]}
 
 
-def _as_json(span: Span) -> dict[str, Any]:
+def _as_json(span: Span) -> dict[str, object]:
     e = span.of
     trace, root = trace_of(e.run, e.task, e.attempt)
     end = _nanoseconds(e)
@@ -120,7 +119,7 @@ def _as_json(span: Span) -> dict[str, Any]:
     status = {"code": ERROR, "message": span.failed} if span.failed else {"code": OK}
     return {
         "traceId": trace,
-        "spanId": root if span.root else _digest(e.id, span.part)[:16],
+        "spanId": root if span.root else sha256(f"{e.id}/{span.part}")[:16],
         **({} if span.root else {"parentSpanId": root}),
         "name": span.name[:200],
         "kind": span.kind,
@@ -136,20 +135,16 @@ def _nanoseconds(e: Recorded) -> int:
     return (since // timedelta(microseconds=1)) * 1000
 
 
-def _attributes(attributes: Mapping[str, Value]) -> list[dict[str, Any]]:
+def _attributes(attributes: Mapping[str, Value]) -> list[dict[str, object]]:
     return [{"key": key, "value": _value(value)} for key, value in attributes.items() if value not in ("", "-")]
 
 
-def _value(value: Value) -> dict[str, Any]:
+def _value(value: Value) -> dict[str, object]:
     if isinstance(value, list):
         return {"arrayValue": {"values": [{"stringValue": item} for item in value]}}
     if isinstance(value, float):
         return {"doubleValue": value}
     return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.sha256("/".join(parts).encode()).hexdigest()
 
 
 SLACK_CHARACTERS, DISCORD_CHARACTERS = 4000, 2000

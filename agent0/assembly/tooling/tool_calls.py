@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from agent0.assembly.runtime.mcp_tools import mcp_tools
 from agent0.assembly.runtime.plugins import load_plugins
@@ -42,7 +41,7 @@ class ToolRequest:
 
     tool: str
     code: str | None = None
-    args: Mapping[str, Any] = field(default_factory=dict)
+    args: Mapping[str, object] = field(default_factory=dict)
     wall: float | None = None
     mem: int | None = None
     files: Mapping[str, bytes] = field(default_factory=dict)
@@ -69,7 +68,7 @@ class ToolBench:
         limits = self._settings.sandbox
         return limits.workers * limits.calls + limits.queue
 
-    async def answer(self, request: ToolRequest) -> dict[str, Any]:
+    async def answer(self, request: ToolRequest) -> dict[str, object]:
         """Carry out a tool call; return its record as JSON values (``call_record``). Hostile code, a limit or a
         missing sandbox shows in ``state``.
 
@@ -195,10 +194,10 @@ def not_run(state: ToolState, reason: str) -> SandboxResult:
 
 def call_record(
     tool: str, result: SandboxResult, output: str | None = None, manifest: Artifact | None = None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Make the JSON record of one tool call. Every key is always present but ``output``, the text a model reads,
     which raw calls lack. Control and format characters in texts and file names are escaped."""
-    fields: dict[str, Any] = {"tool": tool, "state": result.state.value}
+    fields: dict[str, object] = {"tool": tool, "state": result.state.value}
     fields |= {name: getattr(result, name) for name in ("rc", "stdout", "stderr")}
     fields |= {"output": output} if output is not None else {}
     fields |= {name: getattr(result, name) for name in MEASURED}

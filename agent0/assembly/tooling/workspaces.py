@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from agent0.assembly.runtime.read_models import reading
 from agent0.errors import ConfigError, NotFoundError, OperationError
@@ -88,7 +87,7 @@ def content(settings: Settings, manifest: Artifact | None) -> dict[str, bytes]:
 
 def compare(
     settings: Settings, before: Artifact | None, after: Artifact | None, *, text: bool = False
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """What changed from one stored folder to another, in name order: path, kind, sizes; ``text`` adds ``diff`` with the
     lines of small text files."""
     return changes(FileArtifacts(settings.home), before, after, text=text)
@@ -96,14 +95,13 @@ def compare(
 
 def changes(
     store: Artifacts, before: Artifact | None, after: Artifact | None, *, text: bool = False
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """List the files that differ between two folders in ``store``."""
     old, new = entries(before, store), entries(after, store)
-    out = []
-    for change in difference(old, new):
-        row: dict[str, Any] = {"path": change.path, "kind": change.kind, "before": change.before, "after": change.after}
-        out.append({**row, "diff": _lines(change.path, old, new, store)} if text else row)
-    return out
+    return [
+        {**vars(change), **({"diff": _lines(change.path, old, new, store)} if text else {})}
+        for change in difference(old, new)
+    ]
 
 
 def _lines(path: str, old: Mapping[str, Artifact], new: Mapping[str, Artifact], store: Artifacts) -> str | None:

@@ -4,9 +4,9 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from agent0.config.loading import leaves
+from agent0.projections.base import Row
 from agent0.projections.evaluations import learning_curve, list_evaluations
 from agent0.projections.iterations import list_iterations
 from agent0.projections.runs import iterations_made, show_run
@@ -31,13 +31,13 @@ class RunSeries:
 
     run: str
     name: str
-    settings: Mapping[str, Any]
+    settings: Mapping[str, object]
     points: tuple[Point, ...]
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, float | None]]:
         """A row for each step: ``step``, then every series, None where it has no value there."""
         names = sorted({point.series for point in self.points})
-        steps: dict[int, dict[str, Any]] = {}
+        steps: dict[int, dict[str, float | None]] = {}
         for point in self.points:
             steps.setdefault(point.step, dict.fromkeys(names))[point.series] = point.value
         return [{"step": step, **row} for step, row in sorted(steps.items())]
@@ -67,7 +67,7 @@ def measured(db: sqlite3.Connection, run: str) -> RunSeries:
     return RunSeries(name, str(row["name"]), dict(leaves(row["config"])), tuple(points))
 
 
-def _points(group: str, rows: list[dict[str, Any]], times: Mapping[int, float], began: float) -> Iterator[Point]:
+def _points(group: str, rows: list[Row], times: Mapping[int, float], began: float) -> Iterator[Point]:
     for row in rows:
         for column, value in row.items():
             if column not in NOT_MEASURED and isinstance(value, int | float):

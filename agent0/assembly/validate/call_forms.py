@@ -1,8 +1,6 @@
 """Part of the rim: for each model of the settings, the form of calls that its chat template teaches, and which of ten
 conversations are read back."""
 
-from typing import Any
-
 from agent0.assembly.routing.billing import actors_of
 from agent0.assembly.validate.model_checks import template_of
 from agent0.assembly.validate.template_check import CONVERSATIONS, report_of_model, teaches_calls
@@ -16,7 +14,7 @@ from agent0.settings import ActorConfig, RunConfig, Settings, StudentConfig
 from agent0.settings.roles import is_packaged
 
 
-def call_forms(settings: Settings) -> list[dict[str, Any]]:
+def call_forms(settings: Settings) -> list[dict[str, object]]:
     """Return a row for each model: ``form`` ("": none is taught, or none is known, which ``note`` explains) and its
     ``conversations``, each with what became of its calls ("": read back)."""
     return [
@@ -25,7 +23,7 @@ def call_forms(settings: Settings) -> list[dict[str, Any]]:
     ]
 
 
-def _calls_of(actor: ActorConfig) -> dict[str, Any]:
+def _calls_of(actor: ActorConfig) -> dict[str, object]:
     template = template_of(actor)
     if is_packaged(actor.provider, actor.model):
         return _unknown("It comes with Agent0 and was taught calls between <tool_call> marks.")
@@ -45,7 +43,7 @@ def _calls_of(actor: ActorConfig) -> dict[str, Any]:
     return {"form": report.form, "note": "", "read": report.tried - len(report.lost), "conversations": rows}
 
 
-def _unknown(note: str) -> dict[str, Any]:
+def _unknown(note: str) -> dict[str, object]:
     return {"form": "", "note": note, "read": 0, "conversations": []}
 
 

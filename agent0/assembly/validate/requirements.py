@@ -29,6 +29,8 @@ from agent0.errors import (
     bare_url,
     sentence,
 )
+from agent0.evaluation.benchmarks.rows.question_file import questions
+from agent0.evaluation.suite import benchmark_suite
 from agent0.infra.embeddings.worker import WEIGHTS, check, packaged
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.nats_server import open_server
@@ -251,8 +253,6 @@ async def _mcp(settings: Settings) -> list[Check]:
 
 async def _benchmarks(settings: Settings) -> list[Check]:
     """The rows of every benchmark that the run scores."""
-    from agent0.evaluation.suite import benchmark_suite
-
     plan, files, checks = settings.run.evaluation, benchmark_files(settings), list[Check]()
     for name in plan.benchmarks:
         try:
@@ -265,8 +265,6 @@ async def _benchmarks(settings: Settings) -> list[Check]:
 
 async def _questions(settings: Settings) -> list[Check]:
     """The rows of the file of questions."""
-    from agent0.evaluation.benchmarks.rows.question_file import questions
-
     plan = settings.run.questions
     if not plan.file:
         return []

@@ -16,6 +16,7 @@ from agent0.tasks.curriculum.ladder_height import on_ladder
 from agent0.tools import tools
 from agent0.training.gate import gates
 from agent0.training.objectives import objectives
+from agent0.verification.verifiers import collective
 
 LIKELIHOOD = ("steps", "fresh", "taught", "settle", "fresh_per_task")
 """Settings of a recipe that only likelihood training reads."""
@@ -111,8 +112,6 @@ def _check_taught(actor: ActorConfig, recipe: RecipeConfig) -> None:
 
 
 def _check_verification(plan: VerificationConfig) -> None:
-    from agent0.verification.verifiers import collective
-
     require_known("run.verification.unchecked", [plan.unchecked], ["refuse", *collective()])
     if plan.judge.provider:
         provider_of(plan.judge)

@@ -34,7 +34,7 @@ TOOLS = (
     ),
     ToolSpec("list_files", "List the files.", {"type": "object", "properties": {}}),
 )
-Calls = Sequence[tuple[str, Mapping[str, Any]]]
+Calls = Sequence[tuple[str, Mapping[str, object]]]
 CONVERSATIONS: Mapping[str, tuple[str, Calls]] = {
     "a call": ("", [("python", {"code": "print(6 * 7)"})]),
     "a call after text": ("I compute the product.", [("python", {"code": "print(6 * 7)"})]),
@@ -136,7 +136,7 @@ def _common(text: str, other: str) -> int:
     return next((index for index, (a, b) in pairs if a != b), min(len(text), len(other)))
 
 
-def _native(calls: Calls, *, as_text: bool) -> list[dict[str, Any]]:
+def _native(calls: Calls, *, as_text: bool) -> list[dict[str, object]]:
     return [
         {
             "id": f"call{number:05}",

@@ -232,19 +232,20 @@ def _retrain(
         raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
     request = Retrain(console.of_newest(source), name, pairs_of(pairs), purged, roles_of(roles), evaluate)
     results = console.run_async(lambda: train_again(settings, request, (lambda _: None) if as_json else console.say))
-    results["stay"] = [name for task in purged for name in _staying(settings, results["run"], task, request.roles)]
+    stay = [name for task in purged for name in _staying(settings, results["run"], task, request.roles)]
     scored = evaluate and "student" in request.roles
-    results["held_out"] = _beside_its_own(settings, results["run"], results["experiment"]) if scored else None
-    answer = retrain_answer(results, purged)
+    held_out = _beside_its_own(settings, results["run"], results["experiment"]) if scored else None
+    whole = {**results, "stay": stay, "held_out": held_out}
+    answer = retrain_answer(whole, purged)
     if as_json:
-        console.data({**results, "answer": answer})
+        console.data({**whole, "answer": answer})
         return
     console.print_lines(answer)
     if full:
         console.table(results["checkpoints"], False)
-    if results["stay"]:
+    if stay:
         others = "student,teacher"
-        console.say(f"These saw what was left out, and stay (--roles {others}): {', '.join(results['stay'])}", "yellow")
+        console.say(f"These saw what was left out, and stay (--roles {others}): {', '.join(stay)}", "yellow")
 
 
 def _beside_its_own(settings: Settings, run: str, experiment: str) -> dict[str, object] | None:
@@ -258,11 +259,11 @@ def _beside_its_own(settings: Settings, run: str, experiment: str) -> dict[str, 
 
 def _staying(settings: Settings, run: str, task: str, roles: Sequence[Role]) -> list[str]:
     """Checkpoints of the run's other roles whose training saw ``task``."""
-    from agent0.assembly.models.lineage import touched
+    from agent0.assembly.models.lineage import TouchedCheckpoint, touched
     from agent0.assembly.runtime.read_models import reading_log
     from agent0.infra.storage.artifacts import FileArtifacts
 
-    async def work() -> list[dict[str, Any]]:
+    async def work() -> list[TouchedCheckpoint]:
         async with reading_log(settings) as log:
             return await touched(log, FileArtifacts(settings.home), run, task)
 

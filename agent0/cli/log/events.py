@@ -1,6 +1,7 @@
 """The events themselves: follow, look up, search, count, verify, export, import, archive."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from agent0.settings import Settings
 
 if TYPE_CHECKING:
     from agent0.events.base import Recorded
+    from agent0.provenance.hash_chain import LogMismatch
 
 app = typer.Typer(help="The events of the log: follow, look up, search, count, verify, export, import, archive.")
 Of = Annotated[str, typer.Option("--run", help="One run only; LAST for the newest.")]
@@ -150,21 +152,19 @@ def verify(
 
     settings = console.settings()
 
-    async def work() -> dict[str, Any]:
+    async def work() -> "tuple[dict[str, object], Sequence[LogMismatch | str]]":
         async with reading_log(settings) as log:
             return await check_log(settings, log)
 
-    result = look_into(archive) if archive else console.run_async(work)
+    facts, wrong = look_into(archive) if archive else console.run_async(work)
     if as_json:
-        console.data(result)
+        rows = [each if isinstance(each, str) else {**vars(each), "where": each.where} for each in wrong]
+        console.data({**facts, "differences": rows})
     else:
-        wrong = result.pop("differences")
-        console.record(result, False)
-        for difference in wrong[:MOST]:
-            console.say(
-                difference if isinstance(difference, str) else f"{difference['where']}: {difference['message']}", "red"
-            )
-    if result["state"] != "whole":
+        console.record(facts, False)
+        for each in wrong[:MOST]:
+            console.say(str(each), "red")
+    if wrong:
         raise typer.Exit(1)
 
 

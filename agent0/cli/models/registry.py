@@ -303,7 +303,7 @@ def prune(
     settings = console.settings()
     with console.tables() as db:
         name = resolve(db, run)
-    pruning: dict[str, Any] = console.run_async(lambda: throw(settings, name, reason, commit))
+    pruning = console.run_async(lambda: throw(settings, name, reason, commit))
     if as_json:
         console.data(pruning)
         return

@@ -143,8 +143,8 @@ def cache(
     if clear:
         console.record({"dropped": clear_cache(settings)}, as_json)
         return
-    rows = cached_models(settings)
-    shown = [{**row, "saved": _dollars(row["saved"])} for row in rows]
+    kept = cached_models(settings)
+    rows, shown = [vars(each) for each in kept], [{**vars(each), "saved": _dollars(each.saved)} for each in kept]
     console.table(rows if as_json else shown, as_json, ("provider", "model", "answers", "bytes", "hits", "saved"))
 
 

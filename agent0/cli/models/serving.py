@@ -56,9 +56,9 @@ def export(
     if numbers not in KINDS:
         raise ConfigError(f"There are no numbers {numbers!r}.", f"Known: {', '.join(KINDS)}.")
     settings = console.settings()
-    exported = write(console.run_async(lambda: _source(settings, checkpoint, base)), form, out, numbers)
-    _show(exported, as_json)
-    if not exported["text"]["exact"] and form.startswith("gguf"):
+    source = console.run_async(lambda: _source(settings, checkpoint, base))
+    _show(write(source, form, out, numbers), as_json)
+    if not source.split[1] and form.startswith("gguf"):
         console.say(_INEXACT, "yellow")
 
 

@@ -118,8 +118,7 @@ def _label(run: str, hidden: bool | None = None, tags: list[str] | None = None, 
 
 
 def _shown(deletion: "Deletion", as_json: bool) -> dict[str, Any]:
-    row = deletion.row()
     if as_json:
-        return row
-    return {"run": row["run"], "frees": f"{row['bytes'] / 1e6:,.1f} MB", "artifacts": row["artifacts"],
-            "users": ", ".join(row["users"])}  # fmt: skip
+        return deletion.row()
+    return {"run": deletion.run, "frees": f"{deletion.bytes / 1e6:,.1f} MB", "artifacts": len(deletion.artifacts),
+            "users": ", ".join(deletion.users)}  # fmt: skip

@@ -4,7 +4,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agent0.cli import console
 from agent0.errors import Agent0Error, DependencyError
@@ -12,6 +12,7 @@ from agent0.settings import Settings
 
 if TYPE_CHECKING:
     from agent0.report.diagnosis.findings import Diagnosis
+    from agent0.run.diagnosis.local_state import LocalState
 
 
 def why(run: console.Run = "LAST", as_json: console.Json = False) -> None:
@@ -22,7 +23,7 @@ def why(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     settings = console.settings()
     here, warning = _here(settings)
     with console.tables(settings) as db:
-        findings = diagnosis(db, run, here | _idle(db, run) | _away(warning))
+        findings = diagnosis(db, run, {**here, **_idle(db, run), **_away(warning)})
     if as_json:
         console.data(findings)
         return
@@ -70,16 +71,16 @@ def print_diagnosis(findings: "Diagnosis") -> None:
             _print_lines(["", title, *(f"  {line}" for line in lines)])
 
 
-def _here(settings: Settings) -> tuple[dict[str, Any], str]:
+def _here(settings: Settings) -> "tuple[LocalState, str]":
     """What this machine says now, and why the log cannot be reached; empty where it can."""
     from agent0.assembly.log.access import open_log
     from agent0.assembly.log.carriers import known_here
     from agent0.assembly.validate.requirements import LEAST
 
     free = shutil.disk_usage(settings.home).free if settings.home.is_dir() else None
-    here: dict[str, Any] = {"disk_free": free, "disk_least": LEAST, **known_here(settings)}
+    here: LocalState = {"disk_free": free, "disk_least": LEAST, **known_here(settings)}
 
-    async def left() -> dict[str, int]:
+    async def left() -> "LocalState":
         async with open_log(settings, "reader") as log:
             info = await log.info()
             return {"log_left": info.max_bytes - info.bytes} if info.max_bytes > 0 else {}
@@ -92,11 +93,11 @@ def _here(settings: Settings) -> tuple[dict[str, Any], str]:
         return here, ""
 
 
-def _away(warning: str) -> dict[str, str]:
+def _away(warning: str) -> "LocalState":
     return {"log": warning.rstrip(".")} if warning else {}
 
 
-def _idle(db: sqlite3.Connection, run: str) -> dict[str, float]:
+def _idle(db: sqlite3.Connection, run: str) -> "LocalState":
     """Seconds since the run's last event."""
     from agent0.projections.runs import show_run
 

@@ -170,7 +170,7 @@ def lineage(
     as_json: console.Json = False,
 ) -> None:
     """Every checkpoint that a task touched, of runs and experiments: by its own events, or through a parent."""
-    from agent0.assembly.models.lineage import touched
+    from agent0.assembly.models.lineage import TouchedCheckpoint, touched
     from agent0.assembly.runtime.read_models import sound_log
     from agent0.infra.storage.artifacts import FileArtifacts
     from agent0.projections.runs import resolve
@@ -179,7 +179,7 @@ def lineage(
     with console.tables() as db:
         name = str(resolve(db, run))
 
-    async def work() -> list[dict[str, Any]]:
+    async def work() -> list[TouchedCheckpoint]:
         async with sound_log(settings) as log:
             return await touched(log, FileArtifacts(settings.home), name, task)
 

@@ -11,12 +11,13 @@ from agent0.report.diagnosis.iterations import iterations_of, part_means
 from agent0.report.diagnosis.replies import failed_replies
 from agent0.report.diagnosis.settings import changes_of, recorded_config
 from agent0.run.diagnosis.case import NEVER, Case, Held, Loss, Retry, Training, Wait
+from agent0.run.diagnosis.local_state import LocalState
 from agent0.settings import RunConfig
 
 _MILESTONES = ("RunStarted", "RunFailed", "RunPaused", "RunCancelled", "TrainingRequested", "DependencyLost")
 
 
-def case_of(db: sqlite3.Connection, run: str, here: Mapping[str, object] | None = None) -> Case:
+def case_of(db: sqlite3.Connection, run: str, here: LocalState | None = None) -> Case:
     """Gather what the tables say of ``run``. ``here``: see ``Case``.
 
     Raises:
@@ -47,7 +48,7 @@ def case_of(db: sqlite3.Connection, run: str, here: Mapping[str, object] | None 
         open_work=open_work(db, name) if row["status"] == "running" else (),
         ended=ended["data"]["cause_kind"] if ended else "",
         iteration=iterations[-1].number if iterations else NEVER,
-        here=here or {},
+        here=here or LocalState(),
     )
 
 

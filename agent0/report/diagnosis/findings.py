@@ -1,7 +1,7 @@
 """Why a run went badly, in one object and in lines: what ``run why`` prints and others put on top."""
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TypedDict
 
@@ -11,6 +11,7 @@ from agent0.report.columns import shown_iteration
 from agent0.report.diagnosis.case import case_of, event_of, written_by_student, written_by_teacher
 from agent0.run.diagnosis import Case, Cause, diagnose
 from agent0.run.diagnosis.case import NEVER, Observation, Setting
+from agent0.run.diagnosis.local_state import LocalState
 
 WROTE = 200
 """Characters of what a model wrote that are told."""
@@ -51,7 +52,7 @@ class Diagnosis(Conclusion):
     also: list[Row]
 
 
-def diagnosis(db: sqlite3.Connection, run: str, here: Mapping[str, object] | None = None) -> Diagnosis:
+def diagnosis(db: sqlite3.Connection, run: str, here: LocalState | None = None) -> Diagnosis:
     """Say why ``run`` went badly. ``here``: what this machine says now (``agent0.run.diagnosis.Case``).
 
     Raises:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from shlex import quote
 from typing import Any, Literal
 
+from agent0.run.diagnosis.local_state import LocalState
 from agent0.run.diagnosis.replies import FailedReplies
 from agent0.settings import RunConfig
 
@@ -264,10 +265,7 @@ class Retry:
 
 @dataclass(frozen=True)
 class Case:
-    """What is known of a run. ``here`` is what this machine says now, where somebody asked it: ``disk_free`` and
-    ``disk_least`` (bytes), ``log`` (why it cannot be reached), ``log_left`` (bytes that it may still store),
-    ``idle_s`` (seconds since the run's last event), ``carried`` (whether any process uses the log), ``sandbox``
-    (settings), ``plugins`` (paths of files that the run was given, by name)."""
+    """What is known of a run, and ``here``: of the machine."""
 
     run: str
     profile: str
@@ -296,7 +294,7 @@ class Case:
     """``cause_kind`` of its failure."""
     iteration: int = NEVER
     """The one it is in, or ended in."""
-    here: Mapping[str, Any] = field(default_factory=dict)
+    here: LocalState = field(default_factory=LocalState)
 
     def changed(self, *beginnings: str) -> tuple[Setting, ...]:
         """Settings that differ, can have caused something, and begin as the first of ``beginnings`` does for which
@@ -341,7 +339,7 @@ class Case:
         later = [training for training in done if training.iteration >= iteration]
         return self.status in ("running", "finished") and bool(later) and bool(later[-1].samples)
 
-    def again(self, settings: tuple[Setting, ...] = (), at: int = 0, values: Mapping[str, Any] | None = None) -> str:
+    def again(self, settings: tuple[Setting, ...] = (), at: int = 0, values: Mapping[str, object] | None = None) -> str:
         """The command that runs it again from event ``at`` (0: its start) with ``settings`` as they are elsewhere, and
         with ``values`` by dotted key."""
         usual = {s.key: 0 if s.other is None and s.key.startswith(WEIGHTS) else s.other for s in settings}
@@ -356,7 +354,7 @@ class Case:
 
     def _plugins(self) -> str:
         """The files that the run was given, which are recorded without their folders; those of ``here`` with them."""
-        paths, plugins = self.here.get("plugins", {}), self.config.plugins
+        paths, plugins = self.here.get("plugins") or {}, self.config.plugins
         return "".join(f" --plugin {quote(paths.get(sha, f'PATH/{name}.py'))}" for name, sha in plugins.items())
 
 

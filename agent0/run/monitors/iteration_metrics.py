@@ -1,19 +1,22 @@
 """Computes the measures of an iteration that monitors and curriculum charts use. Pure."""
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import exp, log, log2
 from statistics import fmean
 
 from agent0.grading.normal_form import normal_form
 from agent0.rollout.confidence.signals import agreement
-from agent0.run.answer_form import form_measures
 from agent0.run.canaries import canary_measures
 from agent0.state.run_state import AttemptState, RunState, TaskState
 from agent0.tasks.curriculum.ladder_height import attempted_height, on_ladder
 
 ENOUGH = 10
 """Tasks of a level, from which on its solve rate says something of the level."""
+FEWEST = 10
+"""Right attempts, below which their form says nothing."""
+_comment = re.compile(r"^\s*#|\s#\s", re.MULTILINE)
 
 
 def measure(state: RunState) -> dict[str, float]:
@@ -126,3 +129,25 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 def _share(values: Iterable[bool]) -> float | None:
     return _mean(map(float, values))
+
+
+def form_measures(tasks: Iterable[TaskState], most_solved: float) -> Mapping[str, float | None]:
+    """Compare the right attempts at tasks of a solve rate of at most ``most_solved`` with all answered attempts: mean
+    tokens, share with a tool call, mean comments a program. Empty where fewer than ``FEWEST`` are right."""
+    accepted = [task for task in tasks if task.accepted]
+    answered = [a for task in accepted for a in task.attempts.values() if a.answer is not None]
+    taught = [task for task in accepted if task.solve_rate is not None and task.solve_rate <= most_solved]
+    right = [a for task in taught for a in task.attempts.values() if a.answer is not None and a.correct]
+    if len(right) < FEWEST:
+        return {}
+    return {**_form(right, "right"), **_form(answered, "answered")}
+
+
+def _form(attempts: Sequence[AttemptState], whose: str) -> Mapping[str, float | None]:
+    programs = [str(call.arguments["code"]) for a in attempts for call in a.calls if "code" in call.arguments]
+    comments = [len(_comment.findall(program)) for program in programs]
+    return {
+        f"tokens_{whose}": fmean(a.tokens for a in attempts),
+        f"programs_{whose}": fmean(a.tool_calls > 0 for a in attempts),
+        f"comments_{whose}": fmean(comments) if comments else None,
+    }

@@ -1,7 +1,6 @@
 """What is wrong with scores and verdicts: sets that measure nothing, no proven gain, a verifier that cannot decide."""
 
 from dataclasses import replace
-from typing import Any
 
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import NEVER, Case, Cause, Held, Iteration, Observation, Setting, blamed, of, short
@@ -65,7 +64,7 @@ def _cause(case: Case, conclusion: str, score: Held, *, fatal: bool) -> Cause:
     )
 
 
-def _other(case: Case, score: Held) -> dict[str, Any]:
+def _other(case: Case, score: Held) -> dict[str, object]:
     """Settings to try other values of, where none differs: as many tasks as usual, or harder, or easier ones."""
     if not score.n:
         return {f"run.evaluation.{score.split}": EvaluationConfig.model_fields[score.split].default}
@@ -196,7 +195,7 @@ def _recipe_words(far: tuple[Setting, ...]) -> str:
     return f"{named} {'trains' if len(far) == 1 else 'train'} nothing"
 
 
-def _decline_other(case: Case, conclusion: str) -> dict[str, Any]:
+def _decline_other(case: Case, conclusion: str) -> dict[str, object]:
     """A setting to try another value of, where none differs: smaller steps; more tasks where nothing was learned or no
     loss is proven."""
     if conclusion.startswith(FLAT) or UNPROVEN in conclusion:

@@ -1,12 +1,11 @@
 """What is wrong with the student's attempts: broken, silent, cut off, unread, without the right tools or sandbox."""
 
-from typing import Any
-
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Held, Iteration, Observation, Setting, Training, blamed, of, short
 from agent0.run.diagnosis.replies import UNCLOSED, UNREAD, FailedReplies
 from agent0.settings import RunConfig
 from agent0.stats.paired_tests import mcnemar
+from agent0.tools import tools as registered_tools
 
 SILENT = 0.5
 """Of the share of attempts with an answer before: below it afterwards."""
@@ -230,7 +229,7 @@ def replies_unread(case: Case) -> Cause | None:
                  checkpoint=iteration.student)  # fmt: skip
 
 
-def _values(case: Case, kind: str, replies: FailedReplies) -> dict[str, Any] | None:
+def _values(case: Case, kind: str, replies: FailedReplies) -> dict[str, object] | None:
     """The form that its replies have where that is known, or more room; None: somebody has to read them."""
     student = case.config.student
     if kind == UNCLOSED:
@@ -305,8 +304,6 @@ def _fault(iteration: Iteration, differs: bool) -> tuple[str, str] | None:
 
 def _needed(case: Case, iteration: Iteration) -> list[str]:
     """The run's own tools and those that were called without being there, as far as there are such tools."""
-    from agent0.tools import tools as registered_tools
-
     missing = [name for name in iteration.missing if name in registered_tools()]
     return [*case.config.student.tools, *missing] if missing else [*USUAL]
 
@@ -340,7 +337,7 @@ def sandbox(case: Case) -> Cause | None:
         conclusion = f"the sandbox is too small: {of(ended[worst], calls)} tool calls {wording}"
         conclusion += f" (sandbox.{name})" if name else ""
         evidence = iteration.observations_of(f"call:{worst}")
-        limit = max(DEFAULTS[name], case.here.get("sandbox", {}).get(name, 0)) if name else 0
+        limit = max(DEFAULTS[name], (case.here.get("sandbox") or {}).get(name, 0)) if name else 0
         mend = (f"AGENT0_SANDBOX__{name.upper()}={limit:g} " if name else "") + case.again()
         advice = "Limits of the sandbox are no part of a run: give them to each process that executes it."
         return Cause("sandbox", iteration.number, conclusion, evidence, mend, advice)

@@ -1,7 +1,6 @@
 """What is wrong with what a training learns from, or how it does."""
 
 import math
-from typing import Any
 
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import (
@@ -349,7 +348,7 @@ def _diagnosis(case: Case, iteration: Iteration, training: Training) -> tuple[st
     return "the rewards of a task's attempts are all the same", REWARDS, "wrong"
 
 
-def _other(case: Case, iteration: Iteration, keys: tuple[str, ...]) -> dict[str, Any]:
+def _other(case: Case, iteration: Iteration, keys: tuple[str, ...]) -> dict[str, object]:
     """A setting to try another value of, where none differs from elsewhere."""
     levels = case.config.curriculum.levels
     if keys is SAMPLED:
