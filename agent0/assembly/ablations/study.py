@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
 from agent0.assembly.ablations.ablation_run import PLAN, RunPlan, decode_progress, decode_standing, read_result
 from agent0.assembly.ablations.base_models import make_bases, seeds_without_base, with_base
@@ -116,7 +115,7 @@ def variant_configs(base: RunConfig, variants: Sequence[Variant]) -> dict[str, R
     return plans
 
 
-async def plan_study(settings: Settings, request: StudyRequest) -> dict[str, Any]:
+async def plan_study(settings: Settings, request: StudyRequest) -> dict[str, object]:
     """What ``run_study`` would execute, and what that costs; nothing is begun.
 
     Raises:

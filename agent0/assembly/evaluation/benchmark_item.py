@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from agent0.assembly.evaluation.server_wait import ServerWait
 from agent0.errors import OperationError
@@ -16,6 +15,7 @@ from agent0.events.base import sha256
 from agent0.events.benchmarks import ItemScored, Mode
 from agent0.events.values import Artifact, Task
 from agent0.grading import Grade
+from agent0.infra.log.event_log import Log
 from agent0.ports.models import Likelihood, Model, Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
@@ -28,9 +28,6 @@ from agent0.settings import PolicyConfig, StudentConfig
 from agent0.tools.cache import ToolCache
 from agent0.tools.snapshots import save
 from agent0.verification.verifiers import Verdict
-
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
 
 
 @dataclass(frozen=True)
@@ -57,7 +54,7 @@ class BenchmarkContext:
     plan: Plan
     actor: StudentConfig
     models: Models
-    log: "Log"
+    log: Log
     artifacts: Artifacts
     sandbox: Sandbox
     verifier: Sandbox

@@ -1,26 +1,23 @@
 """Part of the rim: reads from the log what every checkpoint of a run was trained on (``agent0.training.diet``)."""
 
 import json
-from typing import TYPE_CHECKING
 
 from agent0.events.base import Recorded
 from agent0.events.benchmarks import TaskReviewed
 from agent0.events.checkpoints import CheckpointTrained
 from agent0.events.tasks import ResultVerified, TaskAttempted, TaskProposed
 from agent0.events.values import Trajectory
+from agent0.infra.log.event_log import Log
 from agent0.ports.storage import Artifacts
 from agent0.provenance.fork_history import read_branch
 from agent0.rollout.claim_check import redeem
 from agent0.state.run_state import BASE
 from agent0.training.diet import Diet, diet_of
 
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
-
 TYPES = ("TaskProposed", "TaskAttempted", "ResultVerified", "TaskReviewed", "CheckpointTrained")
 
 
-async def diets(log: "Log", artifacts: Artifacts, run: str) -> list[Diet]:
+async def diets(log: Log, artifacts: Artifacts, run: str) -> list[Diet]:
     """Read what each checkpoint of ``run``, and of the past that it shares with its parents, was trained on.
 
     Raises:

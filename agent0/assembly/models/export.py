@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from uuid import uuid4
 
 from agent0.assembly.models.lineage import check_stored, checkpoint
@@ -20,6 +20,7 @@ from agent0.events.runs import RunStarted
 from agent0.events.values import Artifact
 from agent0.infra.engine.adapter import files
 from agent0.infra.log.event_log import Log
+from agent0.infra.models.ollama.registry import OllamaModels
 from agent0.infra.models.transformers import check_folder
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.infra.storage.files import file_digest
@@ -28,9 +29,6 @@ from agent0.infra.weights.merge import Lora, MergedWeights, check_fit, merged, n
 from agent0.infra.weights.model_config import ModelConfig
 from agent0.infra.weights.safetensors_io import Weights, digest
 from agent0.settings import ActorConfig, RunConfig
-
-if TYPE_CHECKING:
-    from agent0.infra.models.ollama.registry import OllamaModels
 
 Format = Literal["gguf", "gguf-merged", "merged", "adapter"]
 Way = Literal["auto", "adapter", "merged"]
@@ -246,8 +244,6 @@ async def push(
         DependencyError: no server, or one that is too old.
         OperationError: it refuses, its ``base`` has another shape, or a full adapter is to be sent apart.
     """
-    from agent0.infra.models.ollama.registry import OllamaModels
-
     if way == "adapter" and source.whole:
         raise not_separable()
     server = OllamaModels(url)
@@ -265,9 +261,7 @@ async def push(
         await server.close()
 
 
-async def _sent(
-    server: "OllamaModels", source: ExportSource, folder: Path, base: str, apart: bool
-) -> dict[str, object]:
+async def _sent(server: OllamaModels, source: ExportSource, folder: Path, base: str, apart: bool) -> dict[str, object]:
     """Files handed over, as /api/create names them."""
     if not apart:
         _gguf_merged(source, folder, "")
@@ -282,7 +276,7 @@ async def _sent(
     return {"files": {"base.gguf": await server.put(folder / "base.gguf")}, "adapters": adapters}
 
 
-async def _check_base(server: "OllamaModels", source: ExportSource, base: str) -> None:
+async def _check_base(server: OllamaModels, source: ExportSource, base: str) -> None:
     """Raises OperationError where the server's model ``base`` has another shape than the one that was trained on."""
     info = (await server.show(base)).get("model_info") or {}
     config = ModelConfig.of_folder(source.base)

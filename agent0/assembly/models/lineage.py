@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
 from agent0.assembly.runtime.stamping import CodeRevision
 from agent0.errors import LogError, NotFoundError, OperationError
@@ -16,13 +16,11 @@ from agent0.events.runs import RunStarted
 from agent0.events.tasks import ResultVerified, RewardAssigned, TaskAttempted, TaskProposed, TaskRequested
 from agent0.events.values import Artifact
 from agent0.infra.engine.adapter import same_weights, unpack
+from agent0.infra.log.event_log import Log
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.storage import Artifacts
 from agent0.provenance.fork_history import read_branch
 from agent0.training.manifest import dataset_sha, lineage_of
-
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
-    from agent0.infra.storage.artifacts import FileArtifacts
 
 _PAST = ("RunStarted", "TaskRequested", "TaskProposed", "TaskAttempted", "ResultVerified", "RewardAssigned")
 
@@ -56,7 +54,7 @@ class TouchedCheckpoint(TypedDict):
     through: str
 
 
-async def lineage(log: "Log", artifacts: Artifacts, name: str) -> list[dict[str, object]]:
+async def lineage(log: Log, artifacts: Artifacts, name: str) -> list[dict[str, object]]:
     """The checkpoint ``name`` (RUN/CHECKPOINT, or the beginning of its adapter's digest), then its parent, and so on
     to the base; each with everything it was made of, down to event ids.
 
@@ -73,12 +71,12 @@ async def lineage(log: "Log", artifacts: Artifacts, name: str) -> list[dict[str,
     return chain
 
 
-async def checkpoint(log: "Log", name: str) -> Recorded:
+async def checkpoint(log: Log, name: str) -> Recorded:
     """The ``CheckpointTrained`` of ``name``, named as for ``lineage``; errors likewise."""
     return _find_record([r async for r in log.read("", ["CheckpointTrained"])], name).stored
 
 
-async def check_stored(log: "Log", artifacts: "FileArtifacts", name: str, adapter: Artifact | None) -> None:
+async def check_stored(log: Log, artifacts: FileArtifacts, name: str, adapter: Artifact | None) -> None:
     """The weights of ``name`` (RUN/CHECKPOINT) must be there and whole, where it has any.
 
     Raises:
@@ -129,7 +127,7 @@ def _parent(stored_events: Iterable[Recorded], artifacts: Artifacts, record: _Ma
     return None
 
 
-async def _described(log: "Log", artifacts: Artifacts, record: _Made) -> dict[str, object]:
+async def _described(log: Log, artifacts: Artifacts, record: _Made) -> dict[str, object]:
     trained, run = record.trained, record.stored.run
     if trained.manifest:
         record.manifest = _manifest(artifacts, trained.manifest)
@@ -180,7 +178,7 @@ def _agrees(selected: Iterable[Recorded], trained: CheckpointTrained, manifest: 
     return manifest.dataset == digests[0] if digests and manifest.dataset else None
 
 
-async def _source(log: "Log", run: str) -> str:
+async def _source(log: Log, run: str) -> str:
     """The run whose tasks an experiment trained on; a run is its own."""
     async for stored in log.read(run, ["ExperimentStarted"]):
         if isinstance(stored.event, ExperimentStarted):
@@ -213,7 +211,7 @@ def _versions(past: Iterable[Recorded], tasks: set[str]) -> dict[str, object]:
     return {"config_sha": config, **{name: dict(sorted(versions.items())) for name, versions in who.items()}}
 
 
-async def touched(log: "Log", artifacts: Artifacts, run: str, task: str) -> list[TouchedCheckpoint]:
+async def touched(log: Log, artifacts: Artifacts, run: str, task: str) -> list[TouchedCheckpoint]:
     """Every checkpoint, of any run or experiment, whose dataset or whose parents' holds an event of ``task``.
 
     Raises:

@@ -5,20 +5,18 @@ import asyncio
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from agent0.assembly.models.export import ExportSource
 from agent0.errors import ConfigError, bare_url
 from agent0.evaluation.serving_parity import PROBES, TOKENS, DecodedToken, Parity, limit, parity, probes
 from agent0.events.values import Turn
+from agent0.infra.models.llama_server import LlamaServer, Said, ServedModel, kind_of, spelt
+from agent0.infra.models.ollama.registry import OllamaServed
 from agent0.infra.models.transformers import Transformers
 from agent0.infra.storage.files import file_digest
 from agent0.infra.weights.gguf import write_adapter
 from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.storage import Artifacts
-
-if TYPE_CHECKING:
-    from agent0.infra.models.llama_server import Said, ServedModel
 
 
 async def verify(
@@ -76,14 +74,12 @@ async def reference(
     return both[0], both[1]
 
 
-async def _written(server: "ServedModel", source: ExportSource, written: Generation, adapted: bool) -> "Said | None":
-    from agent0.infra.models.llama_server import spelt
-
+async def _written(server: ServedModel, source: ExportSource, written: Generation, adapted: bool) -> Said | None:
     return await server.write(written.prompt_ids, spelt(source.base, written.prompt_ids), TOKENS, adapted)
 
 
 def _compared(
-    server: "ServedModel", expected: Sequence[Generation], served: "Sequence[Said | None]", tolerance: float
+    server: ServedModel, expected: Sequence[Generation], served: Sequence[Said | None], tolerance: float
 ) -> dict[str, object]:
     """By log-probability where the server tells them, else by text."""
     turns = [turn for turn in served if turn is not None]
@@ -102,7 +98,7 @@ def _compared(
     return {**numbers, "by": "token id" if by_id else "token text", "agree": measured.within(tolerance)}
 
 
-def _parity(server: "ServedModel", expected: Sequence[Generation], served: "Sequence[Said | None]") -> Parity:
+def _parity(server: ServedModel, expected: Sequence[Generation], served: Sequence[Said | None]) -> Parity:
     by_id = server.kind != "ollama"
     return parity([_steps(turn, by_id) for turn in expected], [turn.steps for turn in served if turn is not None])
 
@@ -118,7 +114,7 @@ def _steps(written: Generation, by_id: bool) -> list[DecodedToken]:
     return [DecodedToken(piece, logprob) for piece, logprob in zip(pieces, written.logprobs, strict=True) if piece]
 
 
-async def _digest(source: ExportSource, server: "ServedModel") -> dict[str, object]:
+async def _digest(source: ExportSource, server: ServedModel) -> dict[str, object]:
     """Whether the adapter that the server has is, byte for byte, the one that this checkpoint gives; None where that
     cannot be told."""
     digest, note = await server.digest()
@@ -134,10 +130,8 @@ async def _digest(source: ExportSource, server: "ServedModel") -> dict[str, obje
 
 
 async def _template(
-    source: ExportSource, server: "ServedModel", turns_of_probes: Sequence[tuple[Turn, ...]], ours: Sequence[Generation]
+    source: ExportSource, server: ServedModel, turns_of_probes: Sequence[tuple[Turn, ...]], ours: Sequence[Generation]
 ) -> dict[str, object]:
-    from agent0.infra.models.llama_server import spelt
-
     theirs = [await server.rendered(turns) for turns in turns_of_probes]
     if None in theirs:
         return {"agree": None, "note": "the server does not tell what its template makes"}
@@ -146,10 +140,7 @@ async def _template(
     return {"agree": all(same), "probes": len(same), **({"differs": first} if first else {})}
 
 
-async def _open(url: str, name: str) -> "ServedModel":
-    from agent0.infra.models.llama_server import LlamaServer, kind_of
-    from agent0.infra.models.ollama.registry import OllamaServed
-
+async def _open(url: str, name: str) -> ServedModel:
     if await kind_of(url) != "ollama":
         return LlamaServer(url)
     if not name:

@@ -1,16 +1,13 @@
 """Part of the rim: which student a name stands for, and its weights."""
 
 import sqlite3
-from typing import TYPE_CHECKING
 
 from agent0.errors import NotFoundError, OperationError
 from agent0.events.values import Artifact
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.projections.base import Row
 from agent0.projections.checkpoints import find_student
 from agent0.projections.runs import resolve, show_run
-
-if TYPE_CHECKING:
-    from agent0.infra.storage.artifacts import FileArtifacts
 
 MEDIA = "application/x-tar"
 
@@ -43,7 +40,7 @@ def present_student(db: sqlite3.Connection, reference: str) -> tuple[str, Row]:
     return student(db, reference)
 
 
-def adapter_of(artifacts: "FileArtifacts", name: str, row: Row) -> Artifact | None:
+def adapter_of(artifacts: FileArtifacts, name: str, row: Row) -> Artifact | None:
     """Its weights; None for the base, and for a checkpoint whose training changed nothing.
 
     Raises:

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from agent0.assembly.replay.state_snapshots import state_snapshots
 from agent0.assembly.runtime.plugins import check_plugins, known_handlers
@@ -19,6 +18,7 @@ from agent0.events.alarms import AlarmRaised, EventRedacted
 from agent0.events.base import Event, Recorded, effect_id
 from agent0.events.checkpoints import EvaluationItemRequested, EvaluationRequested, TrainingRequested
 from agent0.events.runs import IterationMeasured, RunDeleted, RunFailed, RunStarted
+from agent0.handlers import Handler
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.folding import state_until
 from agent0.infra.log.state_snapshots import Snapshots
@@ -29,9 +29,6 @@ from agent0.run.forking import has_another_base, redone
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RunConfig, Settings
 from agent0.state.run_state import suite_key
-
-if TYPE_CHECKING:
-    from agent0.handlers import Handler
 
 
 async def state_at(log: Log, run: str, seq: int = 0, snapshots: Snapshots | None = None) -> RunState:
@@ -169,7 +166,7 @@ class Mismatch:
 
 @dataclass
 class _Check:
-    handlers: "Mapping[str, Handler]"
+    handlers: Mapping[str, Handler]
     state: RunState | None = None
     expected: dict[str, tuple[Event, Recorded, str]] = field(default_factory=dict)
     spoke: set[str] = field(default_factory=set)

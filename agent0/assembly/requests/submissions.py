@@ -3,19 +3,16 @@
 import secrets
 import sqlite3
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from agent0.assembly.models.students import adapter_of, present_student
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import ConfigError
 from agent0.events.base import Recorded
 from agent0.events.submissions import PREFIX, TaskSubmitted
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.projections.runs import show_run
 from agent0.settings import RunConfig
 from agent0.verification.submitted import read_question
-
-if TYPE_CHECKING:
-    from agent0.infra.storage.artifacts import FileArtifacts
 
 TASK, ATTEMPT = "t0", "t0-a0"
 
@@ -32,7 +29,7 @@ class Submission:
     seed: int | None = None
 
 
-def submitted(db: sqlite3.Connection, artifacts: "FileArtifacts", submission: Submission, by: str = "") -> Recorded:
+def submitted(db: sqlite3.Connection, artifacts: FileArtifacts, submission: Submission, by: str = "") -> Recorded:
     """The event that asks a student to solve a task; ``by`` is whose doing it is.
 
     Raises:
