@@ -96,7 +96,7 @@ def known_here(settings: Settings) -> "LocalState":
         "plugins": known_paths(home),
         "first_word": first_words.read(home),
         "user_code": user_code.read(home),
-        "sandbox": settings.sandbox.model_dump(),
+        "sandbox": settings.sandbox.model_dump(include={"wall_s", "mem_mib", "workers"}),
     }
 
 

@@ -19,5 +19,5 @@ class LocalState(TypedDict, total=False):
     waits: str
     first_word: str
     user_code: Mapping[str, Any] | None
-    sandbox: Mapping[str, Any]
+    sandbox: Mapping[str, float]
     plugins: Mapping[str, str]
