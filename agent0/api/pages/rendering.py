@@ -1,20 +1,24 @@
-"""How a page is made: templates that share style and parts with the reports, one style sheet and one script."""
+"""How a page is made: templates that share style and parts with the reports, one style sheet and one script; and its
+twin, the same address with ``.json``, which sends what the page shows."""
 
 import hashlib
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote, urlencode
 
-from fastapi import Request
+from fastapi import APIRouter, Depends, Request
 from jinja2 import Environment
 from markupsafe import Markup
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 
+from agent0.api.conditional import Tagged
 from agent0.api.problems import RETRY_S, ProblemDocument
+from agent0.projections.base import Row
 from agent0.report.html.rendering import environment, visible
 from agent0.report.html.shown_records import NAMED
 
@@ -124,3 +128,35 @@ def linker(run: str, at: int) -> Callable[[Any], Markup]:
         return Markup(NAMED.sub(lead, safe))  # noqa: S704 - escaped before, and what is added is made of digits
 
     return link
+
+
+router = APIRouter(include_in_schema=False)
+
+
+@dataclass
+class Shown:
+    """What a page shows: ``data`` is its twin, ``more`` what only its template needs."""
+
+    data: Row
+    at: int = 0
+    more: Row = field(default_factory=dict)
+
+
+def twin(path: str, template: str, *, tagged: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator: what the function gives is the page at ``path`` and, with ``.json`` behind it, its twin."""
+
+    def register(read: Callable[..., Any]) -> Callable[..., Any]:
+        shown = Annotated[Shown, Depends(read)]
+
+        def as_json(shown: shown) -> Row:
+            return shown.data
+
+        def as_page(request: Request, shown: shown) -> Response:
+            return page(request, template, shown.at, **shown.data, **shown.more)
+
+        dependencies = [Tagged] if tagged else []
+        router.add_api_route(f"{path}.json", as_json, dependencies=dependencies, response_class=JSONResponse)
+        router.add_api_route(path, as_page)
+        return read
+
+    return register

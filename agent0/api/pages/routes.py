@@ -13,8 +13,7 @@ from agent0.api.context import ApiContext, Context
 from agent0.api.pages import readings, settings_form
 from agent0.api.pages.attempt_views import View, files_data, view_data, view_parts
 from agent0.api.pages.drawing import curve, curves, histogram, lineages
-from agent0.api.pages.rendering import MEDIA, linker, standalone, static_files
-from agent0.api.pages.twins import Shown, router, twin
+from agent0.api.pages.rendering import MEDIA, Shown, linker, router, standalone, static_files, twin
 from agent0.api.status import consumers, status, streams
 from agent0.api.v1.deletion import Age, OfTag, Size, prunable
 from agent0.api.v1.runs import Hidden

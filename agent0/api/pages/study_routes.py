@@ -13,10 +13,9 @@ from agent0.api.context import ApiContext, Context
 from agent0.api.pages import readings
 from agent0.api.pages.attempt_pairs import names_attempt, pair_data
 from agent0.api.pages.drawing import curves, heatmap, reliability
-from agent0.api.pages.readings import plan_of, shown_amounts
-from agent0.api.pages.rendering import linker
+from agent0.api.pages.readings import VERDICTS, plan_of, shown_amounts
+from agent0.api.pages.rendering import Shown, linker, twin
 from agent0.api.pages.routes import known_profiles
-from agent0.api.pages.twins import Shown, twin
 from agent0.assembly.replay.forks import differing
 from agent0.errors import ConfigError
 from agent0.evaluation.checkpoint_registry import side_by_side
@@ -195,19 +194,15 @@ def _paired(left: Mapping[str, Row], right: Mapping[str, Row]) -> Row:
         {
             "question": str(left[task].get("question", "")),
             "left_answer": left[task].get("answer"),
-            "left": _verdict(left[task]),
+            "left": VERDICTS.get(left[task].get("correct"), "undecided"),
             "right_answer": right[task].get("answer"),
-            "right": _verdict(right[task]),
+            "right": VERDICTS.get(right[task].get("correct"), "undecided"),
         }
         for task in left
         if task in right
     ]
     both.sort(key=lambda row: row["left"] == row["right"])
     return {"items": both[:SHOWN], "of_items": len(both), "parted": sum(row["left"] != row["right"] for row in both)}
-
-
-def _verdict(item: Row) -> str:
-    return {True: "right", False: "wrong"}.get(item.get("correct"), "undecided")  # type: ignore[arg-type]
 
 
 def curriculum_data(db: sqlite3.Connection, run: str) -> Row:

@@ -14,8 +14,7 @@ from agent0.api.openai.routes import chat as complete
 from agent0.api.openai.routes import models
 from agent0.api.openai.wire import ChatRequest
 from agent0.api.pages.forms import fields, unfit
-from agent0.api.pages.rendering import page
-from agent0.api.pages.twins import Shown, router, twin
+from agent0.api.pages.rendering import Shown, page, router, twin
 from agent0.api.v1.tasks import TaskRequest, submission_data, submit_task
 from agent0.assembly.runtime.read_models import NothingError
 from agent0.assembly.validate.call_forms import call_forms
