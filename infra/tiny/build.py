@@ -12,13 +12,20 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import torch
+import transformers
+from safetensors.torch import load_file
+from transformers import Qwen2Config, Qwen2ForCausalLM
+
 from agent0.infra.engine.chat_template import Chat, tokenizer_of
+from agent0.infra.engine.qwen2_functional import logprobs, shape_of, weights_of
 from agent0.infra.models.transformers import packaged
 from agent0.infra.tiny.courses import COURSES, DEFAULT_MIX, Course, Mix
 from agent0.infra.tiny.examples import LADDERS, NOT_TAUGHT, Phase, TrainingExample, training_examples
 from agent0.infra.tiny.tokenizer import make_tokenizer
 from agent0.infra.training import course_replay
 from agent0.infra.training.launch.devices import check_device
+from agent0.infra.training.optimizers import BETAS, paired
 
 Batch = tuple[Any, Any, Any]
 """Token ids, labels (-100 where nothing is taught) and attention mask, each [rows, T]."""
@@ -53,8 +60,6 @@ Progress = Callable[[int, int, float], None]
 
 def make_model(sizes: Mapping[str, float], vocabulary: int, stop: int, pad: int) -> Any:
     """A Qwen2ForCausalLM of the shape ``sizes``, weights drawn from torch's present seed."""
-    from transformers import Qwen2Config, Qwen2ForCausalLM
-
     shape: dict[str, object] = {
         **{name: value for name, value in sizes.items() if name != THETA},
         "max_position_embeddings": 2048,
@@ -75,8 +80,6 @@ def build(
     Raises:
         DependencyError: torch sees no such ``device``.
     """
-    import torch
-
     course = COURSES[mix.course]
     check_device(device)
     torch.set_num_threads(1)
@@ -124,8 +127,6 @@ def _source(seed: int, number: int) -> random.Random:
 
 def _plain(model: Any, batch: Batch) -> Any:
     """The mean loss of what is taught in ``batch``, through transformers."""
-    import torch
-
     ids, labels, attention = batch
     logits = model(input_ids=ids, attention_mask=attention, use_cache=False).logits[:, :-1]
     return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels[:, 1:].flatten(), ignore_index=-100)
@@ -133,10 +134,6 @@ def _plain(model: Any, batch: Batch) -> Any:
 
 def _stretched(model: Any, most: float) -> LossOf:
     """The same with the positions of each row times a factor from 1 to ``most``, drawn from torch's present seed."""
-    import torch
-
-    from agent0.infra.engine.qwen2_functional import logprobs, shape_of, weights_of
-
     shape, parameters = shape_of(model), dict(model.named_parameters())
     assert shape  # noqa: S101 - it was just made so
 
@@ -152,10 +149,6 @@ def _stretched(model: Any, most: float) -> LossOf:
 
 def _optimizers(model: Any, course: Course) -> list[tuple[Any, float]]:
     """Who moves the weights, each with its share of the learning rate."""
-    import torch
-
-    from agent0.infra.training.optimizers import BETAS, paired
-
     if course.matrices == "muon":
         return [(optimizer, optimizer.param_groups[0]["lr"]) for optimizer in paired(model, 1.0, DECAY)]
     return [(torch.optim.AdamW(model.parameters(), lr=1.0, betas=BETAS, weight_decay=DECAY), 1.0)]
@@ -165,8 +158,6 @@ def _steps(
     model: Any, phase: Phase, optimizers: Sequence[tuple[Any, float]], batches: Iterator[Batch], loss_of: LossOf
 ) -> Iterator[float]:
     """Take a step for each of ``batches``; yields each step's loss."""
-    import torch
-
     for step, tensors in enumerate(batches):
         batch = tuple(tensor.to(model.device) for tensor in tensors)
         rate = (phase.lr + (phase.lr_end - phase.lr) * step / phase.steps) * min(1.0, (step + 1) / WARMUP)
@@ -202,8 +193,6 @@ def _encoded(chat: Chat, turns: TrainingExample) -> tuple[list[int], list[int]]:
 
 
 def _tensors(batch: Sequence[tuple[list[int], list[int]]], pad: int) -> Batch:
-    import torch
-
     longest = max(len(ids) for ids, _ in batch)
     ids = torch.full((len(batch), longest), pad)
     labels = torch.full((len(batch), longest), -100)
@@ -216,9 +205,6 @@ def _tensors(batch: Sequence[tuple[list[int], list[int]]], pad: int) -> Batch:
 
 
 def _save(out: Path, model: Any, tokenizer: Any, seed: int, mix: Mix, loss: float, seconds: float) -> ModelCard:
-    import torch
-    import transformers
-
     out.mkdir(parents=True, exist_ok=True)
     logging: Any = transformers.utils.logging
     logging.disable_progress_bar()
@@ -263,9 +249,6 @@ def _kept(mix: Mix, seed: int, course: Course) -> list[TrainingExample]:
 def go_on_from(folder: Path, model: Any, tokenizer: Any) -> None:
     """Give ``model``, whose shape is that of the one in ``folder``, its weights. Tokens of ``tokenizer`` that it has
     none for keep what was drawn for them, scaled to the spread of its embeddings."""
-    import torch
-    from safetensors.torch import load_file
-
     weights = {name: weight.float() for name, weight in load_file(folder / "model.safetensors").items()}
     vocabulary = tokenizer_of(str(folder)).get_vocab()
     before = weights.pop("model.embed_tokens.weight")

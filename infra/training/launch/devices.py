@@ -1,5 +1,7 @@
 """What a model is computed on: the CPU, or a GPU that torch sees."""
 
+import torch
+
 from agent0.errors import DependencyError
 
 _FIX = "Name cpu (run.student.device, run.teacher.device), or install a driver and torch for your GPU."
@@ -12,8 +14,6 @@ def check_device(device: str) -> None:
         return
     if kind != "cuda" or not (number.isdecimal() or device == "cuda"):
         raise DependencyError(f"The device {device}", "It is neither cpu nor cuda, cuda:1 ….", _FIX)
-    import torch
-
     count = torch.cuda.device_count()
     if not count:
         raise DependencyError(f"The device {device}", "torch sees no GPU.", _FIX)

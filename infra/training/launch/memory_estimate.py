@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import torch
+
 from agent0.errors import OperationError
 from agent0.infra.engine.memory_need import MemoryNeed, as_function, gib, need, shape_of
 from agent0.infra.training.batches import longest_of, paths_of, rows_of
@@ -39,8 +41,6 @@ def check_room(folder: Path, job: TrainJob, recipe: Recipe, device: str, quantiz
     Raises:
         DependencyError: torch does not see it; OperationError: it has no room, with the setting to change.
     """
-    import torch
-
     check_device(device)
     estimate = memory_need_of(folder, job, recipe, device, quantization, precision)
     free, _ = torch.cuda.mem_get_info(device)
