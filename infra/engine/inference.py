@@ -50,15 +50,11 @@ def load(path: str, device: str, quantization: str, precision: str = "auto") -> 
     library.utils.logging.set_verbosity_error()
     library.utils.logging.disable_progress_bar()
     dtype: Any = PRECISIONS[trained_precision(device, precision)]
+    local = {"trust_remote_code": False, "local_files_only": True}
     try:
         tokenizer = tokenizer_of(path)
         model = library.AutoModelForCausalLM.from_pretrained(
-            path,
-            use_safetensors=True,
-            dtype=dtype,
-            trust_remote_code=False,
-            local_files_only=True,
-            **_quantized(device, quantization, dtype),
+            path, use_safetensors=True, dtype=dtype, **local, **_quantized(device, quantization, dtype)
         )
     except (OSError, ValueError, KeyError, ImportError, SafetensorError) as error:
         raise DependencyError(

@@ -83,17 +83,18 @@ class PublishAnswer(BaseModel):
         """The sequence of the event.
 
         Raises:
-            DependencyError: no space. LogError: any other refusal.
+            DependencyError: no space. LogError: any other refusal. ValueError: it is no answer.
         """
-        if self.seq and not self.error:
+        if self.error is None and self.seq:
             return self.seq
-        error = self.error or ServerRefusal(description="Its answer names no sequence")
-        code, description = error.err_code, error.description
+        if self.error is None:
+            raise ValueError("the answer to a publish names no sequence")
+        code, description = self.error.err_code, self.error.description
         if code == _DUPLICATE or code in _NOT_NEWEST:
             raise DuplicateError
         if code in _AGAIN:
             raise AgainError(description)
-        if code in _FULL or error.code == 503:
+        if code in _FULL or self.error.code == 503:
             fix = "Free disk space or raise nats.max_bytes, then run `agent0 log init`; nothing is lost."
             raise DependencyError("log", f"It refuses to store: {description}.", fix)
         raise LogError("The log refused an append.", f"{description} ({code}).", "Run `agent0 doctor`.")
