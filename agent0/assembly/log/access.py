@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from agent0.assembly.log.integrity import look, seal, seal_file, topology
+from agent0.assembly.log.rollover_recovery import finish
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.errors import EarlierLogError
 from agent0.infra.log.decoder import STARTS, is_earlier
@@ -29,8 +30,6 @@ async def open_log(settings: Settings, role: Role = "app", *, make: bool = False
     server = await open_server(settings.home, settings.nats)
     try:
         if server.folder and seal_file(settings).read().left:
-            from agent0.assembly.log.rollover_recovery import finish
-
             await finish(settings, server)
         if make and not settings.nats.url:
             await _provision(server, settings, change=False)
