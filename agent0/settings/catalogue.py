@@ -48,8 +48,8 @@ class Score(Frozen):
 class CatalogueModel(Frozen):
     """One entry of the catalogue. ``sha256`` and ``bytes`` are empty where nobody could verify them for the entry:
     then the digest that the hub states is taken, and recorded with the stored file. ``context``: tokens it can read;
-    ``max_tokens``: those that a turn of it may have, unless that is set. ``packed``: our own engine packs its matrices
-    (docs/design/engine.md)."""
+    ``max_tokens``: those that a turn of it may have, unless that is set. ``teacher_prompts``: those it writes tasks by.
+    ``packed``: our own engine packs its matrices (docs/design/engine.md)."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
     file: str = Field(pattern=r"^[\w.-]+\.gguf$")
@@ -62,6 +62,7 @@ class CatalogueModel(Frozen):
     max_tokens: int = Field(512, ge=1)
     template: str
     tool_form: Literal["template", "actions", "brackets", "fence"]
+    teacher_prompts: str = "full"
     note: str = ""
     sources: tuple[Annotated[HubSource | OllamaSource | PackageSource, Field(discriminator="kind")], ...]
     scores: tuple[Score, ...] = ()

@@ -73,9 +73,8 @@ def _call(source: HubSource, function: str, **options: Any) -> Any:
     except (errors.EntryNotFoundError, errors.RepositoryNotFoundError, errors.RevisionNotFoundError) as error:
         if isinstance(error, errors.LocalEntryNotFoundError):
             raise _away(error) from error
-        raise NotFoundError(
-            f"The hub has no {source.file} in {source.repository}.", f"{type(error).__name__}."
-        ) from error
+        what, why = f"The hub has no {source.file} in {source.repository}.", f"{type(error).__name__}."
+        raise NotFoundError(what, why, "Name another --from.") from error
     except Exception as error:  # of whichever client it uses: httpx, xet
         raise _away(error) from error
 

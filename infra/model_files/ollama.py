@@ -23,13 +23,17 @@ def offer(source: OllamaSource) -> Offer:
     name, _, tag = source.model.partition(":")
     manifest = folder / "manifests" / "registry.ollama.ai" / "library" / name / (tag or "latest")
     if not manifest.is_file():
-        raise NotFoundError(f"No Ollama here has {source.model}.", f"There is no {manifest}.")
+        raise NotFoundError(
+            f"No Ollama here has {source.model}.", f"There is no {manifest}.", f"ollama pull {source.model}"
+        )
     try:
         layers = json.loads(manifest.read_bytes())["layers"]
         layer = next(layer for layer in layers if layer["mediaType"] == MODEL)
         digest, size = str(layer["digest"]).removeprefix("sha256:"), int(layer["size"])
     except (ValueError, KeyError, TypeError, StopIteration) as error:
-        raise OperationError(f"{manifest} cannot be read.", f"{type(error).__name__}: {error}.") from error
+        raise OperationError(
+            f"{manifest} cannot be read.", f"{type(error).__name__}: {error}.", "Pull it again."
+        ) from error
     blob = folder / "blobs" / f"sha256-{digest}"
     if not blob.is_file():
         fix = f"Pull it again: ollama pull {source.model}"

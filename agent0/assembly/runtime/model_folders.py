@@ -78,5 +78,5 @@ def why_untrainable(actor: ActorConfig) -> str:
     try:
         why = unusable(model) if is_gguf(model) else ""
     except (DependencyError, OSError) as error:
-        why = str(error)
+        return str(error)
     return f"{model.name} can be served, not trained: {why}" if why else limits.sampled_otherwise(actor)

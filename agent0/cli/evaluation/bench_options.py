@@ -7,6 +7,8 @@ import typer
 
 from agent0.cli import console
 from agent0.cli.models.named_model import model_flags, packaged_name
+from agent0.config.catalogue import catalogue
+from agent0.config.loading import nearest
 from agent0.errors import ConfigError
 from agent0.settings import Settings
 
@@ -24,6 +26,7 @@ def student(provider: str | None, model: str | None, profile: str | None, pairs:
     """
     settings = console.settings(profile, pairs, plugins=None, **model_flags(model, provider, "student"))
     if model and not packaged_name(model) and (why := ONE_MODEL.get(settings.run.student.provider)):
-        fix = "Name one that is stored (agent0 model list --available), or a provider: --provider transformers"
+        stored = "Name one that is stored (agent0 model list --available), or a provider: --provider transformers"
+        fix = nearest(model, [*catalogue()]) or stored
         raise ConfigError(f"The provider {settings.run.student.provider} knows no model {model[:80]!r}.", why, fix)
     return settings
