@@ -266,7 +266,7 @@ def test_every_entry_is_pinned_and_can_be_trained() -> None:
     for name, model in catalogue.catalogue().items():
         assert name == model.name and model.sources and model.architecture in SERVED.values()
         assert len(model.sha256) == 64 and model.bytes > 0
-        assert all(score.source for score in model.scores)
+        assert model.scores and all(score.of and score.value and score.source for score in model.scores)
 
 
 def test_a_file_that_is_no_entry_is_named(tmp_path: Path) -> None:
