@@ -69,9 +69,13 @@ def show_available(as_json: bool) -> None:
     for name, entry in catalogue().items():
         here, size = stored.get(name), entry.bytes or (stored[name].bytes if name in stored else 0)
         plain = entry.model_dump(mode="json") | {"stored": bool(here and not here.problem)}
-        shown = {"MiB": size >> 20 or None, "sources": ", ".join(source.kind for source in entry.sources)}
+        shown = {
+            "MiB": size >> 20 or None,
+            "sources": ", ".join(source.kind for source in entry.sources),
+            "measured": next((f"{score.of.partition(',')[0]} {score.value}" for score in entry.scores), None),
+        }
         rows.append(plain if as_json else plain | shown)
-    console.table(rows, as_json, ("name", "stored", "MiB", "licence", "context", "tool_form", "sources"))
+    console.table(rows, as_json, ("name", "stored", "MiB", "licence", "context", "tool_form", "measured", "sources"))
     for problem in (f"{name}: {here.problem} agent0 model get {name}" for name, here in stored.items() if here.problem):
         console.say(problem, "yellow")
 

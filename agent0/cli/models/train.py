@@ -1,6 +1,7 @@
 """``agent0 model train``: a language model by its name, one iteration of training, and what that did on a benchmark."""
 
 import secrets
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,13 +10,14 @@ import typer
 from agent0.cli import console
 from agent0.cli.evaluation.bench_options import HERE
 from agent0.cli.models.named_model import BOTH, model_flags
+from agent0.events.base import Recorded
 from agent0.settings import Settings
 
 if TYPE_CHECKING:
     from agent0.report.answers import BenchmarkOutcome
 
 PROFILE, PROVIDER, BENCHMARK = "qwen", "transformers", "gsm8k"
-SIZES = {"run.iterations": 1, "run.evaluation.validation": 24, "run.evaluation.test": 0}
+SIZES = {"run.iterations": 1, "run.tasks": 16, "run.evaluation.validation": 16, "run.evaluation.test": 0}
 """Of a training that ends within the time of a coffee; the others are the profile's."""
 
 
@@ -29,7 +31,7 @@ def train(
     pairs: console.Set = None,
 ) -> None:
     """Get a model, train it for one iteration on tasks that it wrote itself, and say what that did on GSM8K, beside
-    what its best prompt reaches untrained, and what may not be claimed."""
+    what its best prompt reaches untrained and what form alone teaches, and what may not be claimed."""
     from agent0.assembly.runtime.app import started
     from agent0.assembly.runtime.execution import prepared
     from agent0.cli.runs.foreground import follow_to_end
@@ -47,7 +49,8 @@ def train(
     news = f"Run {begin.run}: {name}, one iteration, data in {settings.home}"
     follow_to_end(settings, begin.run, begin, news, with_handlers=True, as_json=False)
     untrained, trained, learned = _outcomes(settings, begin.run)
-    lines = training_lines("GSM8K", [untrained, plain], trained, learned)
+    form = _form_alone(settings, begin.run) if trained else None
+    lines = training_lines("GSM8K", [untrained, plain], trained, learned, form)
     console.text("")
     console.print_lines(lines)
 
@@ -79,6 +82,25 @@ def _untrained_without_tools(settings: Settings, folder: Path) -> "BenchmarkOutc
     return BenchmarkOutcome("in words", "".join(str(int(bool(right.get(row.id)))) for row in rows))
 
 
+def _form_alone(settings: Settings, run: str) -> "BenchmarkOutcome | None":
+    """What the same attempts teach where every answer is accepted, right or wrong: a fork from before the training."""
+    from agent0.assembly.log.access import open_log
+    from agent0.assembly.replay.forks import before_training, fork
+    from agent0.cli.runs.foreground import follow_to_end
+
+    changes = {"training.student.gate": "answered"}
+
+    async def begun() -> Recorded:
+        async with open_log(settings) as log:
+            return await fork(settings, log, run, await before_training(log, run), changes, f"{run}-form")
+
+    begin = console.run_async(begun)
+    news = f"Run {begin.run}: the same attempts, every answer accepted"
+    follow_to_end(settings, begin.run, begin, news, with_handlers=True, as_json=False)
+    _, trained, _ = _outcomes(settings, begin.run)
+    return replace(trained, student="form alone") if trained else None
+
+
 def _outcomes(settings: Settings, run: str) -> "tuple[BenchmarkOutcome, BenchmarkOutcome | None, str]":
     """The benchmark before and after, and what was learned in words."""
     from agent0.projections.checkpoints import list_checkpoints, show_checkpoint
@@ -93,7 +115,7 @@ def _outcomes(settings: Settings, run: str) -> "tuple[BenchmarkOutcome, Benchmar
         scores = [row for row in list_evaluations(db, run) if row["benchmark"] and row["status"] == "evaluated"]
         trained = [row for row in list_checkpoints(db, run) if row["role"] == "student"]
         checkpoint = show_checkpoint(db, run, trained[-1]["checkpoint"]) if trained else None
-    before = outcome(scores[0], "with its tool")
+    before = outcome(scores[0], "with its tool") if scores else BenchmarkOutcome("with its tool", "")
     if checkpoint is None or not checkpoint["adapter"]:
         return before, None, f"{left_out(checkpoint['skipped'] or {}) if checkpoint else 'no training was due'}."
     after = next((row for row in scores if row["checkpoint"] == checkpoint["checkpoint"]), None)
