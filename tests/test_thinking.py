@@ -18,6 +18,7 @@ from agent0.infra.models.openai.batches import OpenAIBatches
 from agent0.infra.models.openai.provider import OpenAIServer
 from agent0.infra.models.transformers import BASE
 from agent0.settings import ActorConfig
+from tests.batch_server import serving as batch_server
 from tests.conformance_model import ask
 from tests.openai_server import actor, serving
 
@@ -116,9 +117,13 @@ def test_anthropic_is_told_in_its_own_words(thinking: str, expected: dict[str, A
     assert held.get("effort") == expected.get("output_config", {}).get("effort")
 
 
-def test_a_batch_says_it_too() -> None:
-    batches = OpenAIBatches(ActorConfig(provider="openai", base_url="http://127.0.0.1:9/v1", thinking="high"))
-    assert batches._body(ask())["reasoning_effort"] == "high"
+async def test_a_batch_says_it_too() -> None:
+    with batch_server() as server:
+        batches = OpenAIBatches(ActorConfig(provider="openai", base_url=server.url, thinking="high"))
+        await batches.submit({"first": ask()})
+        await batches.close()
+    [[line]] = server.batches.values()
+    assert line["body"]["reasoning_effort"] == "high"
 
 
 REFUSED: tuple[tuple[dict[str, Any], str], ...] = (

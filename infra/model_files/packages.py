@@ -14,7 +14,6 @@ from typing import Any
 from urllib.parse import urldefrag, urljoin
 
 import httpx
-from pydantic import BaseModel, ValidationError
 
 from agent0.errors import DependencyError, NotFoundError, OperationError, bare_url
 from agent0.infra.model_files.offers import PART, Offer, Report
@@ -36,21 +35,6 @@ class Wheel:
     url: str
     sha256: str
     bytes: int
-
-
-class ProjectFile(BaseModel):
-    """A file of a project, as an index lists it (PEP 691)."""
-
-    filename: str
-    url: str
-    hashes: dict[str, str] = {}
-    size: int | None = None
-
-
-class ProjectPage(BaseModel):
-    """What an index answers about a project."""
-
-    files: list[ProjectFile]
 
 
 def offer(source: PackageSource) -> Offer:
@@ -149,11 +133,11 @@ def _listed(reply: httpx.Response) -> Iterator[Wheel]:
     base = str(reply.url)
     if "json" in reply.headers.get("content-type", ""):
         try:
-            page = ProjectPage.model_validate_json(reply.content)
-        except ValidationError as error:
+            for file in reply.json()["files"]:
+                digest = file.get("hashes", {}).get("sha256", "")
+                yield Wheel(file["filename"], urljoin(base, file["url"]), digest, int(file.get("size") or 0))
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise DependencyError("The package index", f"{base} is no page of files.", FIX) from error
-        for file in page.files:
-            yield Wheel(file.filename, urljoin(base, file.url), file.hashes.get("sha256", ""), file.size or 0)
         return
     for link in _link.findall(reply.text):
         url, fragment = urldefrag(urljoin(base, html.unescape(link)))

@@ -77,6 +77,8 @@ def why_untrainable(actor: ActorConfig) -> str:
     model = served_here(actor)
     try:
         why = unusable(model) if is_gguf(model) else ""
-    except (DependencyError, OSError) as error:
+    except DependencyError as error:
         return str(error)
+    except OSError as error:
+        return f"{model} cannot be read: {error.strerror}."
     return f"{model.name} can be served, not trained: {why}" if why else limits.sampled_otherwise(actor)
