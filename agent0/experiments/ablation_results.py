@@ -32,7 +32,7 @@ TESTED = (
 
 
 SPLITS = ("test", "validation")
-"""Measures that every run has, the leading one first; a benchmark that its runs are scored on is one, too."""
+"""Splits of held-out tasks as measures, the primary one first; benchmarks of the runs are further measures."""
 
 CONTROLS = {"untrained": "the same model before training", "forced_tool": "untrained, its tool forced"}
 """Name -> what it is: scores of the same run that need no training."""

@@ -27,6 +27,7 @@ class StudyResults(LadderResults):
     seeds: list[int]
     own_bases: bool
     given: dict[str, str]
+    """Settings typed for this study, by dotted key; the published name of the field."""
     effort: str
     about: dict[str, str]
     settings: dict[str, dict[str, str]]

@@ -68,7 +68,7 @@ def actor_of(settings: Settings, role: str) -> ActorConfig:
 
 
 class PricedModel(TypedDict):
-    """A model that may be asked: ``most`` that it may cost, and how often it is right; None where nobody knows."""
+    """A candidate model: ``most`` is the upper bound of a call's cost, beside its accuracy; None where not measured."""
 
     model: str
     most: int | None
