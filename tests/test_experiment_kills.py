@@ -14,8 +14,9 @@ import pytest
 
 from agent0.assembly.log.export import export
 from agent0.assembly.log.restore import bring
-from agent0.assembly.replay import rescore as experiments
-from agent0.assembly.replay.rescore import Rescore, gather, rescore_run
+from agent0.assembly.replay import stored_experiments
+from agent0.assembly.replay.compare_runs import gather
+from agent0.assembly.replay.rescore import Rescore, rescore_run
 from agent0.assembly.replay.retrain import Retrain, retrain
 from agent0.errors import NotFoundError, OperationError
 from agent0.events.base import Event, Recorded
@@ -35,10 +36,10 @@ SEED = random.SystemRandom().randrange(10**6)
 
 KILLED = f"""
 import os, signal, sys
-from agent0.assembly.replay import rescore as experiments
+from agent0.assembly.replay import stored_experiments
 from agent0.infra.log.connection import Link
 
-experiments.PART = {PART}
+stored_experiments.PART = {PART}
 moment, stored = int(sys.argv.pop(1)), sys.argv.pop(1) == "stored"
 request, count = Link.request, 0
 
@@ -96,7 +97,7 @@ def made(told: list[Recorded]) -> list[tuple[str, Artifact | None, str]]:
 def test_a_killed_experiment_ends_as_one_that_was_left_alone(
     kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(experiments, "PART", PART)
+    monkeypatch.setattr(stored_experiments, "PART", PART)
     draw = random.Random(SEED)
     rules = tmp_path / "rules.toml"
     rules.write_text("[weights]\nnovelty = 0.4\n")

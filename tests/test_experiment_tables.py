@@ -10,24 +10,15 @@ from typing import Any
 
 import pytest
 
+from agent0.assembly.replay.stored_experiments import experiment_id
 from agent0.errors import Agent0Error, ConfigError, LogError
 from agent0.events.base import Event, Recorded, effect_id, record, sha256
 from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained
 from agent0.events.tasks import ResultVerified, RewardAssigned, TaskAttempted
 from agent0.events.values import Role, Usage
 from agent0.experiments.compare_runs import Side, side_by_side, side_of
-from agent0.experiments.receipt_diff import (
-    Change,
-    Receipt,
-    ReceiptPair,
-    crossed_mean,
-    events_digest,
-    experiment_event_id,
-    experiment_id,
-    spearman,
-    start_of,
-    summary,
-)
+from agent0.experiments.experiment_events import events_digest, experiment_event_id, start_of
+from agent0.experiments.receipt_diff import Change, Receipt, ReceiptPair, crossed_mean, spearman, summary
 from agent0.experiments.stored_verdicts import StoredTask, VerdictChange, differences, stored
 from agent0.experiments.substitution import Substituted
 from agent0.experiments.verdict_diff import VerdictPair, difference

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from agent0.assembly.replay import reverify as reverifies
-from agent0.assembly.replay.rescore import Rescore, gather, rescore_run
+from agent0.assembly.replay.compare_runs import gather
+from agent0.assembly.replay.rescore import Rescore, rescore_run
 from agent0.assembly.replay.retrain import Retrain, retrain
 from agent0.assembly.replay.reverify import Reverify, planned, reverify
 from agent0.errors import ConfigError, DependencyError, NotFoundError, OperationError, SandboxUnavailableError

@@ -1,14 +1,10 @@
 """Compares the receipts of an experiment with those of its run: the same trajectories, rewarded before and after."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
-from agent0.errors import ConfigError
-from agent0.events.base import TOKEN, Event, effect_id, sha256
-from agent0.events.experiments import PREFIX, ExperimentStarted
 from agent0.events.tasks import RewardAssigned
 from agent0.events.values import Role
 
@@ -72,45 +68,6 @@ class ReceiptPair(Change[Receipt]):
     def data(receipt: Receipt) -> str:
         """As the receipt keeps it."""
         return receipt.data
-
-
-def experiment_id(name: str) -> str:
-    """The run token of the experiment ``name``.
-
-    Raises:
-        ConfigError: a name that cannot be part of a subject.
-    """
-    token = f"{PREFIX}{name.removeprefix(PREFIX)}"
-    if not TOKEN.fullmatch(token):
-        raise ConfigError(
-            f"An experiment cannot be named {name[:80]!r}.", fix="Use letters, digits, '_' and '-', at most 60."
-        )
-    return token
-
-
-def start_of(
-    kind: Literal["rescore", "reverify"], name: str, run: str, until: int, policy: Mapping[str, object]
-) -> ExperimentStarted:
-    """The first event of an experiment on ``run`` up to ``until``, in which something is decided again."""
-    return ExperimentStarted(
-        name=name,
-        kind=kind,
-        source=run,
-        run=run,
-        until=until,
-        policy=dict(policy),
-        policy_sha=sha256(str(sorted(policy.items()))),
-    )
-
-
-def experiment_event_id(experiment: str, cause: str, number: int) -> str:
-    """The id of an experiment's event about ``cause``: the same however often it is run."""
-    return effect_id(cause, experiment, number)
-
-
-def events_digest(events: Iterable[Event]) -> str:
-    """sha256 over the canonical data of an experiment's events, in order."""
-    return sha256("\n".join(json.dumps(each.model_dump(mode="json"), sort_keys=True) for each in events))
 
 
 def spearman(before: Sequence[float], after: Sequence[float]) -> float | None:

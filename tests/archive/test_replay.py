@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.export import export
-from agent0.assembly.replay.rescore import Progress
+from agent0.assembly.replay.stored_experiments import Progress
 from agent0.assembly.replay.tables_at import Build, build, moment
 from agent0.errors import LogError, NotFoundError
 from agent0.events.base import decode

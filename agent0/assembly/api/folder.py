@@ -13,8 +13,9 @@ from agent0.assembly.api.rows import Rows, html_table
 from agent0.assembly.api.runs import Run
 from agent0.assembly.api.studies import Study, requested
 from agent0.assembly.log.access import open_log
+from agent0.assembly.replay.compare_runs import gather_different
 from agent0.assembly.replay.forks import fork
-from agent0.assembly.replay.rescore import Rescore, gather_different, rescore_run
+from agent0.assembly.replay.rescore import Rescore, rescore_run
 from agent0.assembly.replay.retrain import Retrain, Retrained, retrain, roles_of
 from agent0.assembly.replay.tables_at import known_tables
 from agent0.assembly.runtime.app import started

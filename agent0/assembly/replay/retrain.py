@@ -10,11 +10,11 @@ from agent0.assembly.evaluation.finished_items import FinishedItems
 from agent0.assembly.evaluation.rollout_ports import open_rollout_ports
 from agent0.assembly.log.access import open_log
 from agent0.assembly.replay.forks import state_at
-from agent0.assembly.replay.rescore import (
+from agent0.assembly.replay.stored_experiments import (
     append_new,
     begun_as,
     behind_training,
-    check_same,
+    experiment_id,
     experiment_of,
     named,
     verdicts_of_source,
@@ -33,7 +33,7 @@ from agent0.events.experiments import ExperimentFinished, ExperimentStarted
 from agent0.events.tasks import ResultVerified, RewardAssigned, TaskRequested
 from agent0.events.values import Artifact, Role
 from agent0.experiments.compare_runs import AdapterRow, adapters_answer, compare_adapters
-from agent0.experiments.receipt_diff import experiment_event_id, experiment_id
+from agent0.experiments.experiment_events import check_same, experiment_event_id
 from agent0.experiments.substitution import ReceiptKey, Substituted
 from agent0.infra.log.event_log import Log
 from agent0.infra.storage.artifacts import FileArtifacts

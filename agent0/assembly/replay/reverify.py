@@ -11,16 +11,15 @@ from time import monotonic
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.replay.new_judge import Asks, NewJudge, Wait, open_judge, prefetch
-from agent0.assembly.replay.rescore import (
+from agent0.assembly.replay.stored_experiments import (
     PART,
     Progress,
     Report,
     begun_as,
-    check_same,
+    experiment_id,
     extent,
     named,
-    numbers,
-    run_config,
+    start_of_run,
 )
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.runtime.port_openers import open_port
@@ -31,7 +30,7 @@ from agent0.events.base import Event, Recorded
 from agent0.events.experiments import ExperimentFinished, ExperimentStarted, RecomputeFailed
 from agent0.events.runs import RunFinished
 from agent0.events.tasks import ResultVerified
-from agent0.experiments.receipt_diff import events_digest, experiment_event_id, experiment_id, start_of
+from agent0.experiments.experiment_events import check_same, events_digest, experiment_event_id, numbers, start_of
 from agent0.experiments.verdict_diff import VerdictPair, difference, recorded_opinion
 from agent0.infra.log.event_log import Log
 from agent0.infra.storage.artifacts import FileArtifacts
@@ -177,7 +176,7 @@ async def reverify(
     name = experiment_id(request.name)
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings))
-        run_plan = await run_config(log, request.run)
+        run_plan = RunConfig.recorded((await start_of_run(log, request.run)).config)
         plan = planned(run_plan, request.changes, request.asks)
         begun = await begun_as(log, name) if request.commit else None
         until = await extent(log, request.run, begun)

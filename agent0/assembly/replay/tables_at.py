@@ -11,7 +11,7 @@ from time import monotonic
 
 from agent0.assembly.log.full_history import Bodies, history
 from agent0.assembly.log.integrity import seal_file
-from agent0.assembly.replay.rescore import Progress, Report
+from agent0.assembly.replay.stored_experiments import Progress, Report
 from agent0.assembly.runtime.plugins import load_plugins
 from agent0.assembly.runtime.read_models import reading_log
 from agent0.config.loading import nearest

@@ -13,7 +13,7 @@ from agent0.events.values import Role
 from agent0.settings import RoutingConfig, Settings
 
 if TYPE_CHECKING:
-    from agent0.assembly.replay.rescore import Progress
+    from agent0.assembly.replay.stored_experiments import Progress
     from agent0.experiments.compare_runs import AgainstRow, RunComparison
 
 app = typer.Typer(
@@ -250,7 +250,7 @@ def _retrain(
 
 def _beside_its_own(settings: Settings, run: str, experiment: str) -> dict[str, object] | None:
     """The last student trained again compared with the run's own, where both answered the same validation tasks."""
-    from agent0.assembly.replay.rescore import gather
+    from agent0.assembly.replay.compare_runs import gather
     from agent0.experiments.compare_runs import same_checkpoint
 
     original, again = console.run_async(lambda: gather(settings, [run, experiment]))
@@ -285,7 +285,7 @@ def compare(
 ) -> None:
     """Runs and experiments side by side: rewards, held-out curves with paired tests, what changed sides, how much of
     what models wrote could be read, cost."""
-    from agent0.assembly.replay.rescore import gather_different
+    from agent0.assembly.replay.compare_runs import gather_different
     from agent0.experiments.compare_runs import side_by_side
     from agent0.report.answers import compare_answer
 

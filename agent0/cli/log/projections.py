@@ -11,7 +11,7 @@ from agent0.cli import console
 from agent0.errors import ConfigError, NotFoundError
 
 if TYPE_CHECKING:
-    from agent0.assembly.replay.rescore import Progress
+    from agent0.assembly.replay.stored_experiments import Progress
 
 app = typer.Typer(help="The tables (read models): list, query, rebuild.")
 
