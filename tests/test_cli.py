@@ -17,6 +17,7 @@ import agent0.cli
 from agent0 import errors
 from agent0.assembly.validate.requirements import REQUIREMENTS
 from agent0.cli import build, console, user_error
+from agent0.cli.lazy_group import LazyCommands, LazyGroup, Noun
 from agent0.errors import Agent0Error
 from tests.terminal import agent0 as call
 
@@ -215,14 +216,17 @@ def test_other_systems_are_told_what_they_need(platform, said, monkeypatch):
     assert said in result.err
 
 
-def test_help_imports_nothing_heavy():
+@pytest.mark.parametrize("words", [(), ("run",), ("bench",), ("model", "--help"), ("rum",)])
+def test_help_imports_nothing_heavy(words):
     code = (
-        "import sys; from agent0.cli import build; from typer.main import get_command; get_command(build());"
+        "import sys; from agent0.cli import main\n"
+        f"sys.argv = ['agent0', *{words!r}]\n"
+        "try: main()\nexcept SystemExit: pass\n"
         "print(sorted({'torch', 'transformers', 'faststream', 'fastapi', 'matplotlib', 'nats', 'numpy', 'sympy',"
         " 'sqlite_utils', 'httpx', 'jinja2'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_a_reader_who_has_seen_enough_is_not_shouted_at():
@@ -336,31 +340,43 @@ def test_handlers_are_listed_with_what_they_need():
     assert "models" in rows["propose_task"]["needs"]
 
 
-def test_a_command_imports_its_own_noun_only():
-    """What `run list` needs of the command line is a tenth of what all commands do."""
+def test_a_command_imports_its_own_module_only():
+    """What `experiment list` needs of the command line is a tenth of what all commands do."""
     script = (
-        "import sys; from agent0.cli import build; build('run');"
-        "known = [name for name in sys.modules if name.startswith('agent0.cli.')];"
-        "print([name for name in known if hasattr(sys.modules[name], 'app')])"
+        "import sys; from agent0.cli import build; from typer.main import get_command;"
+        "root = get_command(build()); before = set(sys.modules); root.commands['experiment'].commands['list'];"
+        "from agent0.cli.commands import COMMANDS; verbs = [*COMMANDS['experiment'].verbs.values()];"
+        "modules = {'agent0.cli.' + verb.partition(':')[0] for verb in verbs};"
+        "print(len(modules & before), len(modules & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout == "['agent0.cli.runs.run']\n"
+    assert done.stdout == "0 1\n"
 
 
-@pytest.mark.parametrize("first", ["fork", "nothing", "--help"])
-def test_a_word_that_is_no_noun_finds_the_whole_command_line(first):
-    assert {"run", "doctor", "report"} <= set(get_command(build(first)).commands)
+@pytest.mark.parametrize("word", ["fork", "nothing"])
+def test_a_word_that_is_no_command_is_answered_with_those_that_are(word):
+    said = call(word)
+    assert said.code == 2 and f"No such command '{word}'" in said.err
 
 
-def test_a_noun_built_alone_has_all_its_verbs():
-    """Before anything else was imported, as when a person calls it."""
-    script = (
-        "from typer.main import get_command; from agent0.cli import build; from agent0.cli.first_page import GROUPS\n"
-        "def verbs(command): return sorted(getattr(command, 'commands', {}))\n"
-        "nouns = [noun for group in GROUPS.values() for noun in group]\n"
-        "alone = {noun: verbs(get_command(build(noun)).commands[noun]) for noun in nouns}\n"
-        "whole = get_command(build()).commands\n"
-        "print([noun for noun in whole if alone[noun] != verbs(whole[noun])])"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+def test_what_stands_for_a_noun_is_a_verb_of_it():
+    nouns = [command for _, command in EVERY if getattr(command, "default", "")]
+    assert [noun.name for noun in nouns] == ["metrics"]
+    assert all(noun.default in noun.commands for noun in nouns)
+
+
+def test_a_file_with_an_error_is_no_missing_command(monkeypatch):
+    monkeypatch.setattr("agent0.cli.lazy_group.import_module", {}.__getitem__)
+    group = LazyGroup(name="x", commands=LazyCommands("x ", {"y": "y:y"}, {}))
+    with pytest.raises(KeyError):
+        group.get_command(None, "y")
+    assert group.get_command(None, "z") is None
+
+
+def test_help_of_a_noun_reads_its_verbs_and_imports_none():
+    """The line of each verb is the one that its whole help begins with."""
+    for path, command in EVERY:
+        if hasattr(command, "commands") and path:
+            fresh = LazyCommands("", {path[-1]: Noun("", command.commands.verbs)}, {})[path[-1]].commands
+            for name in fresh:
+                assert fresh.summary(name).help == command.commands[name].help

@@ -9,11 +9,8 @@ from typing import Any
 
 import pytest
 import torch
-import typer
 
-from agent0 import cli
 from agent0.assembly.log.access import open_log
-from agent0.cli.models import model
 from agent0.config.loading import config_of, load
 from agent0.events.base import Event, record
 from agent0.events.checkpoints import CheckpointPruned, CheckpointTrained
@@ -163,19 +160,6 @@ def server(engine: Engine, told: dict[str, Any]) -> Iterator[OllamaServer]:
 
     with serving(MemoryArtifacts(), version="0.33.0", writes=writes, renders=renders) as ollama:
         yield ollama
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands of this noun only: reading those of all takes longer than what is asked here."""
-
-    def build(*_: str) -> typer.Typer:
-        root = typer.Typer()
-        root.callback()(lambda: None)
-        root.add_typer(model.app, name="model")
-        return root
-
-    monkeypatch.setattr(cli, "build", build)
 
 
 def call(home: Path, *words: str) -> Any:

@@ -1,32 +1,41 @@
-"""The command line: ``agent0 NOUN VERB``. Each module below this package with an ``app`` is a noun, or a verb of its
-own with a ``register(root)``; adding the file adds the command. Heavy imports happen inside commands only."""
+"""The command line: ``agent0 NOUN VERB``. ``commands.py`` names every command and the function that it is; the module
+of a command is imported when it is called, with all that it needs. A module with an ``app`` or a ``register(root)`` in
+another folder of ``__path__`` is a noun, too."""
 
 import errno
-import importlib
 import os
 import pkgutil
 import resource
 import signal
 import sqlite3
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from importlib import import_module
 from typing import Annotated, Any, NoReturn
 
 import typer
 
+from agent0.cli.commands import COMMANDS
+from agent0.cli.console import complain, stops
+from agent0.cli.first_page import first_page
+from agent0.cli.lazy_group import LazyCommands, LazyGroup
+from agent0.config.distribution import installed_version
 from agent0.errors import Agent0Error, DependencyError, OperationError, RunFailedError
 
 
-def build(first: str = "") -> typer.Typer:
-    """The command line, discovered from this package's modules.
+class _CommandLine(LazyGroup):
+    """All commands; those of ``commands.py`` are imported when they are called."""
 
-    Args:
-        first: the noun or verb that is called. Where a module has its name only that one is imported, since importing
-            all takes longer than most commands; otherwise the whole command line is there.
-    """
+    def __init__(self, *, commands: Mapping[str, Any], **values: Any) -> None:
+        super().__init__(commands=LazyCommands("", COMMANDS, commands), **values)
+
+
+def build() -> typer.Typer:
+    """The command line: the commands of ``commands.py``, and what other folders of ``__path__`` add."""
     root = typer.Typer(
         name="agent0",
+        cls=_CommandLine,
         help="Self-evolving agent training, event-sourced. New here? agent0 tutorial",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -34,28 +43,30 @@ def build(first: str = "") -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     root.callback()(_root)
-    commands = dict(sorted(_modules(__path__, f"{__name__}.")))
-    if not (first in commands and _add(root, first, commands[first])):
-        for name, module in commands.items():
-            _add(root, name, module)
+    for name, module in _added():
+        _add(root, name, module)
     return root
 
 
-def _add(root: typer.Typer, name: str, module_name: str) -> bool:
-    """Add what a module offers to the command line; False where it is no noun or verb."""
-    module = importlib.import_module(module_name)
+def _add(root: typer.Typer, name: str, module_name: str) -> None:
+    """Add what a module offers to the command line."""
+    module = import_module(module_name)
     if hasattr(module, "register"):
         module.register(root)
     elif hasattr(module, "app"):
         root.add_typer(module.app, name=name, no_args_is_help=True)
-    return hasattr(module, "register") or hasattr(module, "app")
+
+
+def _added() -> list[tuple[str, str]]:
+    """The last and the whole name of every module that other folders add, in the order of their names."""
+    return sorted(_modules(__path__[1:], f"{__name__}."))
 
 
 def _modules(path: Iterable[str], prefix: str) -> Iterator[tuple[str, str]]:
     """The last and the whole name of every module below ``path``, packages of commands searched in turn."""
     for module in pkgutil.iter_modules(path, prefix):
         if module.ispkg:
-            yield from _modules(importlib.import_module(module.name).__path__, f"{module.name}.")
+            yield from _modules(import_module(module.name).__path__, f"{module.name}.")
         else:
             yield module.name.rpartition(".")[2], module.name
 
@@ -77,8 +88,7 @@ def main() -> None:
     except BrokenPipeError:
         _leave_pipe()
     except (Exception, BaseExceptionGroup) as error:
-        from agent0.cli.console import complain
-        from agent0.cli.defects import defect
+        from agent0.cli.defects import defect  # what it needs takes time, and few commands fail
 
         reported = user_error(error) or defect(error)
         complain(reported)
@@ -86,32 +96,16 @@ def main() -> None:
 
 
 def _call(arguments: list[str]) -> None:
-    from agent0.cli.first_page import first_page
-
     if arguments in ([], ["-h"], ["--help"]):
-        added = [name for name, _ in _modules(__path__[1:], f"{__name__}.")]
-        typer.echo(first_page(added))
+        typer.echo(first_page(name for name, _ in _added()))
         return
-    group = build(*arguments[:1])
+    group = build()
     command = typer.main.get_command(group) if isinstance(group, typer.Typer) else group
-    if {"-h", "--help"} & set(arguments):
-        _add_examples(command, ())
     command(prog_name="agent0")
-
-
-def _add_examples(command: Any, path: tuple[str, ...]) -> None:
-    """Give ``command``, named by ``path``, and those below it their examples."""
-    from agent0.cli.examples import epilog
-
-    command.epilog = epilog(" ".join(path)) or command.epilog
-    for name, below in getattr(command, "commands", {}).items():
-        _add_examples(below, (*path, name))
 
 
 def _end_by_signals() -> None:
     """Outside of what can be cancelled: leave, and let go of what is held."""
-    from agent0.cli.console import stops
-
     for number in set(stops()) - {signal.SIGINT}:
         signal.signal(number, lambda number, _: sys.exit(128 + number))
 
@@ -156,8 +150,6 @@ def user_error(error: BaseException) -> Agent0Error | None:
 
 
 def _version(requested: bool) -> None:
-    from agent0.config.distribution import installed_version
-
     if requested:
         typer.echo(f"agent0 {installed_version()}")
         raise typer.Exit

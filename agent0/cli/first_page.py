@@ -62,7 +62,8 @@ Every command that shows data has --json."""
 
 def first_page(others: Iterable[str] = ()) -> str:
     """The text of ``agent0 --help``. ``others``: nouns that were added to the command line."""
-    groups = {**GROUPS, **({"Others": dict.fromkeys(sorted(others), "")} if others else {})}
+    added = dict.fromkeys(sorted(others), "")
+    groups = {**GROUPS, **({"Others": added} if added else {})}
     blocks = [
         "\n".join([f"{title}:", *(f"  {noun:<12} {about}".rstrip() for noun, about in nouns.items())])
         for title, nouns in groups.items()

@@ -70,11 +70,6 @@ END = (
 Execute = Callable[[Sequence[str], Path], int]
 
 
-def register(root: typer.Typer) -> None:
-    """A verb of its own: it has no noun."""
-    root.command("tutorial")(tutorial)
-
-
 def tutorial(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not wait for Enter between steps.")] = False,
     folder: Annotated[

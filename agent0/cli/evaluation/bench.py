@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent0.cli import console
-from agent0.cli.evaluation.baseline import baseline
 from agent0.cli.evaluation.bench_options import HERE, Data, student
-from agent0.cli.evaluation.bench_report import bench_report
-from agent0.cli.evaluation.fetch import fetch
 from agent0.errors import Agent0Error, ConfigError, DependencyError, NotFoundError, OperationError
 from agent0.settings import Settings
 
@@ -27,10 +24,7 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     from agent0.assembly.evaluation.benchmark_run import Plan, Progress
 
-app = typer.Typer(help="Score a student on benchmarks: rows lie in a folder you name, every item is an event.")
 
-
-@app.command("list")
 def list_(data: Data = HERE, as_json: console.Json = False) -> None:
     """Every benchmark: how many rows are there, or are made where nobody says how many, and its licence."""
     from agent0.evaluation.benchmarks import benchmarks
@@ -57,7 +51,6 @@ def list_(data: Data = HERE, as_json: console.Json = False) -> None:
             console.say(f"{row['benchmark']} cannot be read: {row['problem']}", "yellow")
 
 
-@app.command()
 def runs(as_json: console.Json = False) -> None:
     """Benchmark runs, the latest last: what they score, how far they came, and the ids that other commands take."""
     from agent0.projections.benchmark_scores import list_benchmark_runs
@@ -87,7 +80,6 @@ def _count(folder: Path, entry: "Benchmark") -> tuple[int | None, str]:
         return None, f"{error}"
 
 
-@app.command()
 def run(
     benchmarks: Annotated[
         str, typer.Argument(help="Names, comma-separated, parts as gym:chain_sum; all: every one that is there.")
@@ -271,7 +263,6 @@ def show(results: dict[str, Any]) -> None:
         )
 
 
-@app.command()
 def compare(
     before: Annotated[str, typer.Argument(help="A benchmark run.")],
     after: Annotated[str, typer.Argument(help="Another one; the same: without tools against with tools.")],
@@ -347,8 +338,3 @@ def _compare(comparisons: "list[Compared]", as_json: bool) -> None:
         return
     columns = ("benchmark", "mode", "n", "before", "after", "difference", "lower95", "upper95", "p", "detectable")
     console.table(rows, False, (*columns, "verdict"))
-
-
-app.command()(baseline)
-app.command("report")(bench_report)
-app.command()(fetch)

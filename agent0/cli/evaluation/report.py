@@ -19,11 +19,6 @@ Out = Annotated[
 ]
 
 
-def register(root: typer.Typer) -> None:
-    """A verb of its own: it has no noun."""
-    root.command("report")(report)
-
-
 def report(run: console.Run = "LAST", out: Out = "", full: console.Full = False, as_json: console.Json = False) -> None:
     """Say what came of a run in three lines, and write scores iteration over iteration with paired tests, where it
     fails, how tools are used, how varied tasks and solutions are into one self-contained HTML file; its path is printed

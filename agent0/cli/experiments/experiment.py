@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 import typer
 
 from agent0.cli import console
-from agent0.cli.experiments import ablation
 from agent0.errors import ConfigError
 from agent0.events.values import Role
 from agent0.settings import RoutingConfig, Settings
@@ -16,13 +15,9 @@ if TYPE_CHECKING:
     from agent0.assembly.replay.stored_experiments import Progress
     from agent0.experiments.compare_runs import AgainstRow, RunComparison
 
-app = typer.Typer(
-    help="Experiments: other rewards, verdicts or training from the log; ablation studies; comparisons of runs."
-)
 Name = Annotated[str, typer.Option("--name", "-n", help="Its name; run again with the same one, it goes on.")]
 
 
-@app.command("list")
 def list_(
     run: Annotated[str, typer.Option(help="Those of one run.")] = "",
     limit: console.Limit = 100,
@@ -36,7 +31,6 @@ def list_(
         console.table(console.limited(lambda n: list_experiments(db, of, n), limit), as_json)
 
 
-@app.command()
 def show(experiment: str, as_json: console.Json = False) -> None:
     """One experiment: what it asked, under which rules, and what it found."""
     from agent0.projections.experiments import show_experiment
@@ -45,7 +39,6 @@ def show(experiment: str, as_json: console.Json = False) -> None:
         console.record(show_experiment(db, experiment), as_json)
 
 
-@app.command()
 def reroute(
     strategy: Annotated[str, typer.Option(help="One of `agent0 router strategies`.")],
     run: console.Run = "LAST",
@@ -89,7 +82,6 @@ Rules = Annotated[
 ]
 
 
-@app.command()
 def rescore(
     run: console.Run = "LAST",
     rewards: Rules = "as-run",
@@ -127,7 +119,6 @@ def rescore(
         raise typer.Exit(1)
 
 
-@app.command()
 def reverify(
     run: console.Run = "LAST",
     name: Name = "",
@@ -179,7 +170,6 @@ Purge = Annotated[list[str] | None, typer.Option("--purge", metavar="TASK", help
 Evaluate = Annotated[bool, typer.Option(help="Score each new student on the validation tasks.")]
 
 
-@app.command()
 def retrain(
     source: Source,
     name: Name = "",
@@ -197,7 +187,6 @@ def retrain(
     _retrain(settings, source, name, pairs, roles, tuple(purge or ()), evaluate, full, as_json)
 
 
-@app.command("purge-task")
 def purge_task(
     task: Annotated[str, typer.Argument(metavar="TASK", help="The task to train without.")],
     run: console.Run = "LAST",
@@ -271,7 +260,6 @@ def _staying(settings: Settings, run: str, task: str, roles: Sequence[Role]) -> 
     return [f"{row['run']}/{row['checkpoint']}" for row in rows if row["run"] == run and row["role"] not in roles]
 
 
-@app.command()
 def compare(
     names: Annotated[
         list[str], typer.Argument(metavar="A B …", help="Runs and experiments; the first is the measure.")
@@ -316,9 +304,6 @@ def _show_sides(comparison: "RunComparison") -> None:
     console.table(rows, False, (*heads, "changed_sides"), title=f"\nAgainst {first}, on the same items")
     console.table(comparison["read"], False, title="\nWhat was written, and what of it could be read")
     console.table(comparison["cost"], False, title="\nCost")
-
-
-app.command()(ablation.ablation)
 
 
 def _against(row: "AgainstRow") -> dict[str, object]:

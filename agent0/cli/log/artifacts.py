@@ -6,10 +6,7 @@ import typer
 
 from agent0.cli import console
 
-app = typer.Typer(help="The artifact store: verify what events name, throw away what none names.")
 
-
-@app.command()
 def verify(as_json: console.Json = False) -> None:
     """Read every artifact that events name and compare it with its digest. Exit 1 where one is missing or damaged."""
     from agent0.assembly.log.artifact_check import verify as compare
@@ -21,7 +18,6 @@ def verify(as_json: console.Json = False) -> None:
         raise typer.Exit(1)
 
 
-@app.command()
 def gc(
     delete: Annotated[bool, typer.Option("--delete", help="Do it; without it nothing is changed.")] = False,
     as_json: console.Json = False,

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from agent0.events.base import Recorded
     from agent0.provenance.hash_chain import LogMismatch
 
-app = typer.Typer(help="The events of the log: follow, look up, search, count, verify, export, import, archive.")
 Of = Annotated[str, typer.Option("--run", help="One run only; LAST for the newest.")]
 Type = Annotated[str, typer.Option("--type", "-t", help="One event type only, for example ToolCalled.")]
 MOST = 100
@@ -25,7 +24,6 @@ MOST = 100
 SEEN = ("seq", "time", "type", "text", "task", "attempt", "run")
 
 
-@app.command()
 def tail(
     run: Of = "",
     type: Type = "",
@@ -84,7 +82,6 @@ async def _read(settings: Settings, run: str, type: str, limit: int, follow: boo
                 _print(event, as_json)
 
 
-@app.command()
 def show(
     event: Annotated[
         str, typer.Argument(metavar="EVENT", help=f"Its id, or {positions.HELP}: of the newest run, or of --run.")
@@ -110,7 +107,6 @@ def show(
         console.table(effects, False, ("seq", "type", "handler", "task", "attempt", "text"), title="caused")
 
 
-@app.command()
 def grep(
     words: Annotated[list[str], typer.Argument(help="Words that must all occur; a trailing * means any ending.")],
     run: Of = "",
@@ -129,7 +125,6 @@ def grep(
     console.table(rows, as_json, SEEN, keep=("text",))
 
 
-@app.command()
 def stats(run: Of = "", as_json: console.Json = False) -> None:
     """How many events of each type, and their size."""
     from agent0.projections.events import event_stats
@@ -140,7 +135,6 @@ def stats(run: Of = "", as_json: console.Json = False) -> None:
     console.table(rows, as_json)
 
 
-@app.command()
 def verify(
     archive: Annotated[Path | None, typer.Argument(help="An archive; without it: the log.")] = None,
     as_json: console.Json = False,
@@ -168,7 +162,6 @@ def verify(
         raise typer.Exit(1)
 
 
-@app.command("set-aside")
 def set_aside(
     seq: Annotated[int, typer.Argument(metavar="SEQUENCE", min=1, help="As `agent0 events verify` names it.")],
     reason: Annotated[str, typer.Option("--reason", help="Kept in the log.")] = "",
@@ -181,7 +174,6 @@ def set_aside(
     console.record(console.run_async(lambda: note(settings, seq, reason)), as_json)
 
 
-@app.command()
 def export(
     path: Annotated[
         Path, typer.Argument(callback=console.in_folder, help="A new folder, or a new file that ends in .tar.")
@@ -200,7 +192,6 @@ def export(
     console.record(console.run_async(lambda: write(settings, path, name, redact or ())), as_json)
 
 
-@app.command("import")
 def import_(
     path: Annotated[Path, typer.Argument(help="An archive, as `agent0 events export` writes it.")],
     as_json: console.Json = False,
@@ -212,7 +203,6 @@ def import_(
     console.record(console.run_async(lambda: bring(settings, path)), as_json)
 
 
-@app.command()
 def archive(
     path: Annotated[
         Path, typer.Argument(callback=console.in_folder, help="A new folder, or a new file that ends in .tar.")

@@ -1,15 +1,10 @@
 """The log: make it, check it."""
 
-import typer
-
 from agent0.cli import console
 from agent0.errors import bare_url
 from agent0.settings import Settings
 
-app = typer.Typer(help="The event log: make or check streams and consumers.")
 
-
-@app.command()
 def init(profile: console.Profile = None, pairs: console.Set = None, as_json: console.Json = False) -> None:
     """Make streams and consumers, or apply changed limits. Doing it twice changes nothing."""
     from agent0.assembly.log.access import provision
@@ -23,7 +18,6 @@ def init(profile: console.Profile = None, pairs: console.Set = None, as_json: co
     console.record(console.run_async(work), as_json)
 
 
-@app.command()
 def check(profile: console.Profile = None, pairs: console.Set = None, as_json: console.Json = False) -> None:
     """Compare the log with what it must look like; names the first field that drifted."""
     settings = console.settings(profile, pairs)

@@ -13,10 +13,7 @@ from agent0.errors import ConfigError, NotFoundError
 if TYPE_CHECKING:
     from agent0.assembly.replay.stored_experiments import Progress
 
-app = typer.Typer(help="The tables (read models): list, query, rebuild.")
 
-
-@app.command("list")
 def list_(as_json: console.Json = False) -> None:
     """Every table with its key and number of rows."""
     from agent0.projections import tables
@@ -34,7 +31,6 @@ def list_(as_json: console.Json = False) -> None:
     console.table(rows, as_json)
 
 
-@app.command()
 def show(
     table: Annotated[str, typer.Argument(metavar="TABLE", help="See agent0 projections list.")],
     limit: console.Limit = 20,
@@ -52,7 +48,6 @@ def show(
     console.table(rows, as_json, stored=True)
 
 
-@app.command()
 def query(
     sql: Annotated[str, typer.Argument(help="One SELECT over the tables; '-' reads it from standard input.")],
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1_000_000, help="Rows at most.")] = 1000,
@@ -95,7 +90,6 @@ def _query_rows(path: Path, query: str, limit: int, timeout: float) -> list[dict
         raise NotFoundError(f"There is no table {missing[:80]!r}.", near, "See: agent0 projections list") from error
 
 
-@app.command()
 def lag(as_json: console.Json = False) -> None:
     """How far the tables are behind the log, without catching up."""
     from agent0.assembly.runtime.read_models import reading, reading_log
@@ -113,7 +107,6 @@ def lag(as_json: console.Json = False) -> None:
     console.record({"log": end, "tables": at, "lag": end - at}, as_json)
 
 
-@app.command()
 def run(profile: console.Profile = None, pairs: console.Set = None) -> None:
     """Keep the tables up to date until stopped; `agent0 run start` does so by itself."""
     from agent0.assembly.log.access import open_log
@@ -129,7 +122,6 @@ def run(profile: console.Profile = None, pairs: console.Set = None) -> None:
     console.run_async(work)
 
 
-@app.command()
 def rebuild(
     verify: Annotated[
         bool, typer.Option("--verify", help="Compare with the live tables first; differing is exit 1.")
@@ -150,7 +142,6 @@ def rebuild(
     console.record(console.run_async(work), as_json)
 
 
-@app.command()
 def build(
     into: Annotated[
         Path,
@@ -195,7 +186,6 @@ class _RebuildReporter:
         console.say(f"{at.done:,} of {at.all:,} events, {rate:,.0f} a second, {at.left_s:.0f} s left")
 
 
-@app.command()
 def rollback(as_json: console.Json = False) -> None:
     """Go back to the tables before the last rebuild; they catch up by themselves."""
     from agent0.assembly.runtime.read_models import log_and_views

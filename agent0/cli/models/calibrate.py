@@ -21,11 +21,6 @@ ENOUGH = 10
 """Tasks that must be done before the time left is guessed: models are loaded during the first."""
 
 
-def register(root: typer.Typer) -> None:
-    """A verb of its own: it has no noun."""
-    root.command("calibrate")(calibrate)
-
-
 def calibrate(
     provider: Annotated[str | None, typer.Option(help="tiny, ollama, transformers…")] = None,
     model: Annotated[str | None, typer.Option(help="Model name or folder.")] = None,

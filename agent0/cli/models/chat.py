@@ -30,11 +30,6 @@ UNSAID = {
 """Ends of a reply that a person should know of."""
 
 
-def register(root: typer.Typer) -> None:
-    """Add ``chat`` to ``root``: a command without a noun."""
-    root.command("chat")(chat)
-
-
 def chat(
     model: Annotated[
         str,

@@ -6,19 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from agent0.cli import console
-from agent0.cli.models import registry, serving, stored, train
 from agent0.errors import LogError
 
-app = typer.Typer(
-    help="Models by name, and checkpoints: the registry, what made them down to the events, and serving them elsewhere."
-)
-registry.add_to(app)
-stored.add_to(app)
-serving.add_to(app)
-app.command()(train.train)
 
-
-@app.command()
 def lineage(
     adapter: Annotated[
         str,
@@ -76,7 +66,6 @@ def _described(checkpoint: dict[str, Any]) -> dict[str, Any]:
     return {**{name: checkpoint[name] for name in SEEN}, "dirty": DIRTY[checkpoint["dirty"]], **size, **counts}
 
 
-@app.command()
 def check(
     adapter: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="An adapter's file.")],
     as_json: console.Json = False,

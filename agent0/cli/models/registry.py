@@ -19,18 +19,6 @@ Checkpoint = Annotated[
 Reason = Annotated[str, typer.Option("--reason", "-r", help="Why; it is part of the event.")]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module to the noun ``agent0 model``."""
-    app.command("list")(list_)
-    for command in (show, card, compare, ab, repeat):
-        app.command()(command)
-    app.command("exam")(evaluate_protocol)
-    app.command()(rejudge)
-    app.command()(promote)
-    app.command()(rollback)
-    app.command()(prune)
-
-
 def list_(
     run: Annotated[str, typer.Option(help="Those of one run or experiment.")] = "",
     role: Annotated[str, typer.Option(help="student or teacher.")] = "",

@@ -6,13 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from agent0.cli import console
-from agent0.cli.models.router_compress import compress
-from agent0.cli.models.router_evaluate import calibrate, evaluate
 from agent0.errors import ConfigError, NotFoundError
-
-app = typer.Typer(help="Models that cost money, and those that stand in: budgets, strategies, decisions, kept answers.")
-budget = typer.Typer(help="Budgets: list them, read an invoice, raise or lower a cap.")
-app.add_typer(budget, name="budget", no_args_is_help=True)
 
 Scope = Annotated[str, typer.Argument(metavar="SCOPE", help="run, day, provider or user.")]
 Name = Annotated[
@@ -21,7 +15,6 @@ Name = Annotated[
 COLUMNS = ("scope", "name", "cap", "spent", "reserved", "free", "level", "updated")
 
 
-@app.command("strategies")
 def strategies_(as_json: console.Json = False) -> None:
     """Strategies by which a role chooses between its model and those that stand in, and the settings each reads."""
     from agent0.assembly.runtime.plugins import load_plugins
@@ -32,7 +25,6 @@ def strategies_(as_json: console.Json = False) -> None:
     console.table(rows, as_json, ("strategy", "reads", "what"))
 
 
-@app.command()
 def route(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What a model would be asked.")],
     role: Annotated[str, typer.Option(help="Whose models: teacher, student or judge.")] = "judge",
@@ -57,7 +49,6 @@ def route(
     console.table(steps, False, ("step", "ask", "give", "reason"))
 
 
-@app.command()
 def ask(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What the model is asked.")],
     role: Annotated[str, typer.Option(help="Whose models: teacher, student or judge.")] = "judge",
@@ -85,12 +76,6 @@ def ask(
     console.say(f"By {answer['model']}.")
 
 
-app.command("calibrate")(calibrate)
-app.command("evaluate")(evaluate)
-app.command("compress")(compress)
-
-
-@app.command()
 def explain(
     call: Annotated[str, typer.Argument(metavar="CALL", help="A route, or the beginning of one (`agent0 events`).")],
     as_json: console.Json = False,
@@ -104,7 +89,6 @@ def explain(
     console.record(decision, as_json)
 
 
-@app.command()
 def stats(
     by: Annotated[
         list[str] | None, typer.Option("--by", help="model, role, domain or day; may be given again. Without: model.")
@@ -131,7 +115,6 @@ def stats(
     console.table(shown, as_json, (*columns, "hits", "chosen", "retries"), keep=("cost",))
 
 
-@app.command()
 def cache(
     clear: Annotated[bool, typer.Option("--clear", help="Drop all answers; they are then asked for again.")] = False,
     as_json: console.Json = False,
@@ -148,7 +131,6 @@ def cache(
     console.table(rows if as_json else shown, as_json, ("provider", "model", "answers", "bytes", "hits", "saved"))
 
 
-@budget.command("list")
 def list_(
     scope: Annotated[str, typer.Option(help="Only budgets of this scope: run, day, provider or user.")] = "",
     limit: console.Limit = 100,
@@ -164,7 +146,6 @@ def list_(
     console.table(rows if as_json else rows.like(map(_shown, rows)), as_json, COLUMNS, keep=("free", "spent"))
 
 
-@budget.command()
 def show(scope: Scope, name: Name = "", limit: console.Limit = 50, as_json: console.Json = False) -> None:
     """One budget, and its entries, newest first: the invoice. JSON: in nano-dollars."""
     from agent0.projections.budgets import list_budgets, list_entries
@@ -183,7 +164,6 @@ def show(scope: Scope, name: Name = "", limit: console.Limit = 50, as_json: cons
     console.table(entries.like(shown), False, ("seq", "time", "kind", "amount", "spent", "model", "reason", "prices"))
 
 
-@budget.command("set")
 def set_(
     scope: Scope,
     name: Name = "",

@@ -23,12 +23,6 @@ Base = Annotated[Path | None, typer.Option(help="Folder of the base, where it is
 URL = Annotated[str, typer.Option("--url", "--host", help="Server of models; empty: models.ollama_url.")]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module to the noun ``agent0 model``."""
-    for command in (export, push, verify):
-        app.command()(command)
-
-
 async def _source(settings: Any, checkpoint: str, base: Path | None) -> "ExportSource":
     from agent0.assembly.models.export import open_source
     from agent0.assembly.runtime.read_models import reading_log

@@ -14,12 +14,6 @@ EVERY_S = 2.0
 """Seconds between two lines on how far a download is."""
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module to the noun ``agent0 model``."""
-    app.command()(get)
-    app.command("rm")(remove)
-
-
 def get(
     name: Annotated[str, typer.Argument(metavar="NAME", help="As `agent0 model list --available` has it.")],
     origin: Annotated[

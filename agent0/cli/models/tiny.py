@@ -15,14 +15,12 @@ if TYPE_CHECKING:
     from agent0.infra.tiny.build import Progress
     from agent0.infra.tiny.courses import Mix
 
-app = typer.Typer(help="The built-in small model: make it, read its card.")
 Packaged = Literal["tools", "climb", "climb_teacher", "long"]
 Course = Literal[Packaged, "climb_sums", "climb_addition", "climb_words"]
 EVERY = 100
 """Steps between two lines of progress where nobody watches a terminal."""
 
 
-@app.command()
 def build(
     out: Annotated[Path, typer.Option("--out", "-o", file_okay=False, help="Folder for the model.")] = Path("tiny"),
     seed: Annotated[int, typer.Option(help="Same seed and mix on the same kind of machine: same weights.")] = 0,
@@ -52,7 +50,6 @@ def build(
         console.say(f"Use it: --set run.student.provider=transformers --set run.student.model={card.path}")
 
 
-@app.command()
 def card(
     course: Annotated[Packaged, typer.Option(help="Which of the packaged models.")] = "tools",
     as_json: console.Json = False,

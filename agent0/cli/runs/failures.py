@@ -9,11 +9,9 @@ from agent0.cli import console
 if TYPE_CHECKING:
     from agent0.events.base import Recorded
 
-app = typer.Typer(help="Reactions that were given up (the dead letters).")
 Failure = Annotated[str, typer.Argument(metavar="FAILURE", help="Failure id, or a unique beginning of it.")]
 
 
-@app.command("list")
 def list_(
     run: Annotated[str, typer.Option(help="One run only; LAST for the newest.")] = "",
     status: Annotated[
@@ -36,13 +34,11 @@ def list_(
     console.table(rows, as_json, heads, keep=("message",))
 
 
-@app.command()
 def show(failure: Failure, as_json: console.Json = False) -> None:
     """One failure with its traceback and the event that was reacted to."""
     console.record(_failure(failure), as_json)
 
 
-@app.command()
 def retry(failure: Failure, as_json: console.Json = False) -> None:
     """Try the reaction again: its handler takes it up as soon as it runs."""
     from agent0.assembly.requests.decisions import retrying
@@ -50,7 +46,6 @@ def retry(failure: Failure, as_json: console.Json = False) -> None:
     _settle(retrying(_failure(failure)), as_json)
 
 
-@app.command()
 def drop(
     failure: Failure,
     reason: Annotated[str, typer.Option(help="Why; it is recorded.")] = "dropped by hand",

@@ -6,10 +6,7 @@ import typer
 
 from agent0.cli import console
 
-app = typer.Typer(help="Reactions to events: list them, run some or all as a process.")
 
-
-@app.command("list")
 def list_(as_json: console.Json = False) -> None:
     """Every handler with what it reacts to and what it needs."""
     from agent0.assembly.runtime.plugins import known_handlers
@@ -26,7 +23,6 @@ def list_(as_json: console.Json = False) -> None:
     console.table(rows, as_json)
 
 
-@app.command()
 def run(
     names: Annotated[
         list[str] | None, typer.Argument(help="Handlers to run; none: all. See agent0 handlers list.")

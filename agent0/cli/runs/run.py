@@ -9,10 +9,9 @@ import typer
 
 from agent0.cli import console
 from agent0.cli.models.named_model import BOTH, Model, model_flags
-from agent0.cli.runs import deletion, fork, positions
+from agent0.cli.runs import fork, positions
 from agent0.cli.runs.durations import time_or_iterations
 from agent0.cli.runs.foreground import follow_to_end, print_answer, print_conclusion, print_tables, require
-from agent0.cli.runs.why import why
 from agent0.errors import LogError
 from agent0.settings import RunConfig, Settings
 
@@ -87,7 +86,6 @@ async def _read(run: str) -> "list[Diet]":
         return await diets(log, FileArtifacts(settings.home), run)
 
 
-app = typer.Typer(help="Runs: start one, watch it, look at what came of it.")
 Detach = Annotated[
     bool, typer.Option("--detach", "--no-wait", help="Only begin it: `agent0 handlers run` processes do the work.")
 ]
@@ -105,7 +103,6 @@ STOPPED = "stopped"
 Reason = Annotated[str, typer.Option(help="Why; it is recorded.")]
 
 
-@app.command()
 def start(
     profile: console.Profile = None,
     name: Annotated[str, typer.Option(help="A name for people; its id is made from it.")] = "",
@@ -145,7 +142,6 @@ def start(
     follow_to_end(settings, begin.run, begin, news, with_handlers=not no_handlers, as_json=as_json, wait=wait)
 
 
-@app.command()
 def resume(
     run: console.Run = "LAST",
     profile: console.Profile = None,
@@ -182,7 +178,6 @@ def resume(
     follow_to_end(settings, name, begin, news, with_handlers=not no_handlers, as_json=as_json, wait=wait)
 
 
-@app.command("list")
 def list_(
     limit: console.Limit = 20,
     forks: Annotated[bool, typer.Option("--forks", help="Only forks, with what they began from.")] = False,
@@ -216,7 +211,6 @@ def _listed(db: sqlite3.Connection, limit: int, forks: bool, everything: bool) -
     return [row for row in list_runs(db, 100_000, hidden=everything) if row["parent"]][:limit]
 
 
-@app.command()
 def show(
     run: console.Run = "LAST",
     at: Annotated[str, typer.Option(metavar="WHERE", help=f"Its whole state then instead: {positions.HELP}.")] = "",
@@ -245,17 +239,6 @@ def show(
         console.say(f"Tables: agent0 run show {summary['run']} --full. Page: agent0 report {summary['run']}")
 
 
-app.command("fork")(fork.fork)
-app.command("diff")(fork.diff)
-app.command("check")(fork.check)
-app.command()(diet)
-app.command()(why)
-app.command()(export)
-for command in (deletion.hide, deletion.tag, deletion.delete, deletion.archive, deletion.prune):
-    app.command()(command)
-
-
-@app.command()
 def watch(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     """Follow a run that other processes execute, to its end; first it says which ones."""
     from agent0.assembly.log.carriers import carrier_line
@@ -265,7 +248,6 @@ def watch(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     follow_to_end(settings, str(row["run"]), None, news, with_handlers=False, as_json=as_json)
 
 
-@app.command()
 def story(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     """The chain of causes from the run's start over a trained checkpoint to its end."""
     from agent0.projections.events import story as chain
@@ -280,7 +262,6 @@ def story(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     console.say(f"{len(steps)} steps, each caused by the one before.")
 
 
-@app.command()
 def pause(run: console.Run = "LAST", reason: Reason = "", as_json: console.Json = False) -> None:
     """Begin nothing new in a run; what is in hand is finished and nothing is lost."""
     from agent0.assembly.requests.decisions import pausing
@@ -294,7 +275,6 @@ def pause(run: console.Run = "LAST", reason: Reason = "", as_json: console.Json 
     _decide(begin, as_json)
 
 
-@app.command()
 def cancel(
     run: console.Run = "LAST",
     reason: Reason = "",

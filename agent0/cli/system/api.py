@@ -7,13 +7,9 @@ import typer
 
 from agent0.cli import console
 
-app = typer.Typer(help="The API of `agent0 up`: its keys, and its description as OpenAPI.")
-key = typer.Typer(help="Keys: whoever has one may ask. Without any key only this machine is answered.")
-app.add_typer(key, name="key", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Whose it is, or what for.")]
 
 
-@key.command()
 def add(
     name: Name,
     scope: Annotated[
@@ -33,7 +29,6 @@ def add(
     console.say("It is shown this once. Send it as: Authorization: Bearer KEY")
 
 
-@key.command("list")
 def list_(as_json: console.Json = False) -> None:
     """The names of all keys, what they may do, and when they were made."""
     from agent0.api.admission.keys import KeyFile
@@ -42,7 +37,6 @@ def list_(as_json: console.Json = False) -> None:
     console.table([{name: row[name] for name in ("name", "scope", "created")} for row in rows], as_json)
 
 
-@key.command()
 def remove(name: Name, as_json: console.Json = False) -> None:
     """Forget a key: whoever has it is refused from now on."""
     from agent0.api.admission.keys import KeyFile
@@ -51,7 +45,6 @@ def remove(name: Name, as_json: console.Json = False) -> None:
     console.record({"removed": name}, as_json)
 
 
-@app.command()
 def openapi() -> None:
     """Print the description of the API as OpenAPI 3.1 in JSON."""
     from agent0.api.admission.keys import KeyFile

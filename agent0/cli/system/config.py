@@ -9,10 +9,7 @@ import typer
 from agent0.cli import console
 from agent0.settings import Settings
 
-app = typer.Typer(help="Settings: show, validate, explain.")
 
-
-@app.command()
 def show(
     profile: console.Profile = None,
     pairs: console.Set = None,
@@ -30,7 +27,6 @@ def show(
     console.table(rows, as_json, ("key", "value", "origin") if origin else ("key", "value"))
 
 
-@app.command()
 def validate(profile: console.Profile = None, pairs: console.Set = None, as_json: console.Json = False) -> None:
     """Check settings and everything that they name (models, tools, domains, rewards, prompts)."""
     from agent0.assembly.runtime.providers import check_models
@@ -47,7 +43,6 @@ def validate(profile: console.Profile = None, pairs: console.Set = None, as_json
         console.text(f"Valid. Profile {settings.profile}, configuration {digest[:12]}.")
 
 
-@app.command()
 def docs(as_json: console.Json = False) -> None:
     """Every setting with its default and meaning, as Markdown."""
     from agent0.report.markdown.rendering import render

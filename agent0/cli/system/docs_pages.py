@@ -239,10 +239,6 @@ def write(folder: Path) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
-if __name__ == "__main__":
-    write(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[3] / "docs" / "reference")
-
-
 CALLS = ("open", "Folder", "Run", "Trajectory", "Rows", "Study")
 """What is described whole; the others are named with their first line."""
 
@@ -296,3 +292,7 @@ def _entry(node: ast.AST, before: str) -> Entry:
 def _text(node: ast.AST) -> str:
     assert isinstance(node, ast.FunctionDef | ast.ClassDef)  # noqa: S101 - what has a docstring
     return (ast.get_docstring(node) or "").replace("``", "`")
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[3] / "docs" / "reference")

@@ -22,11 +22,6 @@ BESIDE = 28
 SMOKE = {"run.iterations": "1", "run.tasks": "3", "run.attempts": "2", "run.evaluation.validation": "12"}
 
 
-def register(root: typer.Typer) -> None:
-    """A verb of its own: it has no noun."""
-    root.command("doctor")(doctor)
-
-
 def doctor(
     smoke: Annotated[bool, typer.Option("--smoke", help="Also carry out a small scripted run elsewhere.")] = False,
     model: Model = None,

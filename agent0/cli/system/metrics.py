@@ -7,22 +7,7 @@ import typer
 from agent0.cli import console
 from agent0.settings import Settings
 
-app = typer.Typer(help="Metrics for Prometheus: `agent0 metrics` prints them, `agent0 metrics serve` serves them.")
 
-
-def register(root: typer.Typer) -> None:
-    """Add ``metrics`` to ``root``: a noun that is also a command."""
-    app.callback(invoke_without_command=True)(_alone)
-    root.add_typer(app, name="metrics")
-
-
-def _alone(context: typer.Context) -> None:
-    """Metrics for Prometheus: printed, or served."""
-    if context.invoked_subcommand is None:
-        show()
-
-
-@app.command()
 def show() -> None:
     """Print tool calls, limits, kills, refusals, events, runs, failures and alarms; `agent0 metrics` does the same."""
     from agent0.assembly.runtime.prometheus import exposition
@@ -32,7 +17,6 @@ def show() -> None:
     typer.echo(exposition(console.settings()), nl=False)
 
 
-@app.command()
 def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 9464,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",

@@ -2,14 +2,7 @@
 
 from typing import Any
 
-import typer
-
 from agent0.cli import console
-
-
-def register(root: typer.Typer) -> None:
-    """A verb of its own: it has no noun."""
-    root.command("status")(status)
 
 
 def status(as_json: console.Json = False) -> None:

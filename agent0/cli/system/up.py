@@ -10,11 +10,6 @@ Port = Annotated[int | None, typer.Option(min=0, max=65535, help="Port; 0 takes 
 Host = Annotated[str | None, typer.Option(help="Address to listen on; any but a loopback one needs a key.")]
 
 
-def register(root: typer.Typer) -> None:
-    """A verb of its own: it has no noun."""
-    root.command("up")(up)
-
-
 def up(
     port: Port = None,
     host: Host = None,

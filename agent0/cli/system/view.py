@@ -10,11 +10,6 @@ from agent0.cli.system.up import Host, Port
 from agent0.settings import Settings
 
 
-def register(root: typer.Typer) -> None:
-    """A verb of its own: it has no noun."""
-    root.command("view")(view)
-
-
 def view(
     target: Annotated[
         str, typer.Argument(metavar="[PATH|RUN]", help="A data folder, an archive of `events export`, or a run.")

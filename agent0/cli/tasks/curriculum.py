@@ -9,10 +9,7 @@ from agent0.cli import console
 from agent0.errors import ConfigError
 from agent0.settings import RunConfig
 
-app = typer.Typer(help="The curriculum: what was asked for, how hard it was, how broad it stayed.")
 
-
-@app.command()
 def show(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     """Families and levels with their difficulty for this student, and each iteration in numbers."""
     from agent0.projections.iterations import list_iterations, list_slots
@@ -49,7 +46,6 @@ def show(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     console.table(iterations, False, (*columns, "label_accuracy", "surprise", "validation"), title=title)
 
 
-@app.command()
 def draw(
     run: console.Run = "LAST",
     out: Annotated[

@@ -8,11 +8,9 @@ import typer
 from agent0.cli import console
 from agent0.errors import ConfigError
 
-app = typer.Typer(help="Prompts of teacher and student: list, show, compare.")
 Name = Annotated[str, typer.Argument(metavar="NAME", help="style/domain/role, for example compact/math/student.")]
 
 
-@app.command("list")
 def list_(as_json: console.Json = False) -> None:
     """List every prompt with its version and its length."""
     from agent0.rollout.prompts import prompts
@@ -21,7 +19,6 @@ def list_(as_json: console.Json = False) -> None:
     console.table(rows, as_json)
 
 
-@app.command()
 def show(name: Name, as_json: console.Json = False) -> None:
     """Print the text of one prompt as models read it."""
     text, version = _text(name)
@@ -31,7 +28,6 @@ def show(name: Name, as_json: console.Json = False) -> None:
         console.text(text)
 
 
-@app.command()
 def diff(old: Name, new: Name, as_json: console.Json = False) -> None:
     """How two prompts differ, as a unified diff."""
     (before, _), (after, _) = _text(old), _text(new)

@@ -11,7 +11,6 @@ from agent0.cli import console
 from agent0.errors import ConfigError, NotFoundError, OperationError, sentence
 from agent0.settings import RewardConfig
 
-app = typer.Typer(help="Rewards: sets and their parts, the receipt of a task or an attempt, and cheats.")
 Set = Annotated[
     list[str] | None,
     typer.Option(
@@ -23,7 +22,6 @@ Set = Annotated[
 ]
 
 
-@app.command("list")
 def list_(
     set_: Annotated[str, typer.Argument(metavar="SET", help="Parts of this set; empty: the sets themselves.")] = "",
     plugin: console.Plugin = None,
@@ -39,7 +37,6 @@ def list_(
     console.table(part_rows(_rules(set_, "").set), as_json, ("role", "part", "weight", "reads", "formula"))
 
 
-@app.command()
 def explain(
     name: Annotated[str, typer.Argument(metavar="TASK|ATTEMPT", help="For example t0-003, or t0-003-a2.")],
     run: console.Run = "LAST",
@@ -78,7 +75,6 @@ def explain(
         console.table([{**part, "part_formula": part["formula"]} for part in receipt["parts"]], False, columns)
 
 
-@app.command("hack-test")
 def hack_test(
     sets: Set = None,
     plugin: console.Plugin = None,
@@ -126,7 +122,6 @@ def _tell(rows: list[dict[str, Any]], shown: list[dict[str, Any]], cheats: int, 
         console.table(shown, False, ("role", "policy", "family", "paid", "honest", "more", "about"))
 
 
-@app.command()
 def calibrator(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="Its name, as agent0 calibrate wrote it.")],
     checkpoint: Annotated[str, typer.Option(help="base, or RUN/CHECKPOINT.")] = "base",

@@ -10,13 +10,11 @@ from agent0.errors import ConfigError, OperationError
 if TYPE_CHECKING:
     from agent0.events.base import Event
 
-app = typer.Typer(help="Tasks that a run's teacher proposed, and a person's verdicts on answers to them.")
 
 LONGEST_NAME, LONGEST_REASON = 100, 2000
 """Characters of a review."""
 
 
-@app.command("list")
 def list_(
     run: console.Run = "LAST",
     iteration: console.Iteration = None,
@@ -48,7 +46,6 @@ def list_(
     console.table(rows, as_json, (*columns[:5], *why, *columns[5:]))
 
 
-@app.command()
 def show(
     task: Annotated[str, typer.Argument(metavar="TASK", help="Task id, for example t0-003.")],
     run: console.Run = "LAST",
@@ -70,7 +67,6 @@ def show(
         console.table(reviews, False, ("attempt", "reviewer", "correct", "reason", "reviewed"), title="reviews")
 
 
-@app.command()
 def review(
     run: Annotated[str, typer.Argument(metavar="RUN", help="Run id, or LAST for the newest.")],
     name: Annotated[str, typer.Argument(metavar="ATTEMPT", help="One attempt, or a task whose attempts agree.")] = "",
@@ -163,7 +159,6 @@ def _tell_awaiting(rows: list[dict[str, Any]]) -> None:
 _SAID = {True: "yes", False: "no", None: "cannot tell"}
 
 
-@app.command()
 def lineage(
     task: Annotated[str, typer.Argument(metavar="TASK", help="Task id, as in t0-003.")],
     run: console.Run = "LAST",

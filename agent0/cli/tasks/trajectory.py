@@ -11,7 +11,6 @@ from agent0.cli import console
 from agent0.cli.console import settings
 from agent0.errors import ConfigError
 
-app = typer.Typer(help="Attempts with transcripts, tool calls, verdicts and rewards; export as training data.")
 Evaluation = Annotated[
     str, typer.Option(help="Items of this evaluation instead (its id, or a split, checkpoint or benchmark).")
 ]
@@ -19,7 +18,6 @@ _CALLS = "turns tool_calls tool_ok"
 Format = Literal["jsonl", "trl", "trl-messages", "trl-preference", "trl-unpaired"]
 
 
-@app.command("list")
 def list_(
     run: console.Run = "LAST",
     task: Annotated[str, typer.Option(help="One task only.")] = "",
@@ -54,7 +52,6 @@ def list_(
     console.table(rows, as_json, columns.split())
 
 
-@app.command()
 def show(
     attempt: Annotated[
         str, typer.Argument(metavar="ATTEMPT", help="Attempt or item id, for example t0-003-a2 or base-test-7.")
@@ -81,7 +78,6 @@ def show(
         _show(shown)
 
 
-@app.command()
 def export(
     run: console.Run = "LAST",
     format: Annotated[Format, typer.Option(help="jsonl has everything; the others are TRL's dataset types.")] = "jsonl",

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent0.cli import console
+from agent0.cli.lazy_group import takes_dashes
 from agent0.errors import ConfigError
 
 if TYPE_CHECKING:
     from agent0.grading import Grade
     from agent0.verification.labelled_pairs import PairSummary
 
-app = typer.Typer(help="Verifiers: measured on labelled pairs, and one verdict explained.")
 
-
-@app.command(context_settings={"ignore_unknown_options": True})
+@takes_dashes
 def answer(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="A whole reply; - reads it from standard input.")],
     expected: Annotated[str, typer.Option("--expected", help="The right answer.")],
@@ -54,7 +53,6 @@ async def _settled(grade: "Grade") -> "Grade":
         await sandbox.close()
 
 
-@app.command()
 def pairs(
     file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="JSON lines.")],
     as_json: console.Json = False,

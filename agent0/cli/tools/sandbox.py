@@ -12,7 +12,6 @@ from agent0.settings import PolicyConfig, Settings
 if TYPE_CHECKING:
     from agent0.tools.policy import PolicyVerdict
 
-app = typer.Typer(help="The sandbox: check it, watch it, allow and deny, look at work folders.")
 Kind = Annotated[str, typer.Argument(metavar="KIND", help="executable, module, host, method, sql or path.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="What to allow or deny, for example git or *.example.org.")]
 Reason = Annotated[str, typer.Option(help="Why; it is recorded.")]
@@ -26,7 +25,6 @@ Folder = Annotated[
 Of = Annotated[str, typer.Option("--run", help="The run of ATTEMPT#CALL.")]
 
 
-@app.command()
 def check(profile: console.Profile = None, pairs: console.Set = None, as_json: console.Json = False) -> None:
     """Put every backend to the whole self-test: each probe with what it saw. Exit 5 where none passes."""
     from agent0.infra.sandbox import survey
@@ -51,7 +49,6 @@ def check(profile: console.Profile = None, pairs: console.Set = None, as_json: c
         raise typer.Exit(5)
 
 
-@app.command()
 def snapshots(
     run: console.Run = "LAST",
     attempt: Annotated[str, typer.Option(help="One attempt only.")] = "",
@@ -73,7 +70,6 @@ def snapshots(
     )
 
 
-@app.command()
 def diff(
     before: Folder,
     after: Folder,
@@ -92,7 +88,6 @@ def diff(
             console.text(f"\n{row['diff']}")
 
 
-@app.command()
 def restore(
     manifest: Folder,
     folder: Annotated[Path, typer.Argument(help="A new folder, or an empty one.")],
@@ -109,7 +104,6 @@ def restore(
     console.record({"folder": str(folder.absolute()), "files": len(files), "bytes": size}, as_json)
 
 
-@app.command()
 def top(
     run: Annotated[str, typer.Option("--run", help="One run only; LAST for the newest.")] = "",
     every: Annotated[float, typer.Option(min=0.2, max=3600, help="Seconds between two looks.")] = 1.0,
@@ -132,7 +126,6 @@ def top(
     console.run_async(lambda: watch(settings, run, every))
 
 
-@app.command()
 def allow(
     kind: Kind,
     name: Name,
@@ -144,7 +137,6 @@ def allow(
     _change(kind, name, reason, profile, as_json, allowed=True)
 
 
-@app.command()
 def deny(
     kind: Kind,
     name: Name,
@@ -156,7 +148,6 @@ def deny(
     _change(kind, name, reason, profile, as_json, allowed=False)
 
 
-@app.command("list")
 def list_(profile: console.Profile = None, pairs: console.Set = None, as_json: console.Json = False) -> None:
     """What a profile's tools may touch, by settings and by what was changed since."""
     from agent0.assembly.runtime.read_models import NothingError
@@ -180,7 +171,6 @@ def list_(profile: console.Profile = None, pairs: console.Set = None, as_json: c
     _tell_policy(settings.profile, policy, [row for row in out if row["origin"] == "changed"])
 
 
-@app.command("test")
 def test_(
     command: Annotated[str, typer.Argument(help="A shell command line; nothing is run.")] = "",
     code: Annotated[str | None, typer.Option("--python", help="Python: which packages it imports.")] = None,

@@ -14,12 +14,10 @@ from agent0.settings import Settings
 if TYPE_CHECKING:
     from agent0.assembly.tooling.tool_calls import ToolRequest
 
-app = typer.Typer(help="Tools: list them, call one as a run would, serve calls, look at an MCP server.")
 LONGEST_CODE = 4 << 20
 """Bytes of code that are read; the sandbox refuses less."""
 
 
-@app.command("list")
 def list_(profile: console.Profile = None, pairs: console.Set = None, as_json: console.Json = False) -> None:
     """Every tool with what it does, whether it is switched on, and whether the profile's student has it."""
     from agent0.assembly.tooling.tool_calls import switched_off
@@ -49,7 +47,6 @@ def list_(profile: console.Profile = None, pairs: console.Set = None, as_json: c
         console.say(f"{name}: {why}.")
 
 
-@app.command()
 def call(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A tool; see agent0 tool list.")],
     code: Annotated[str | None, typer.Option(help="python, shell: what to run.")] = None,
@@ -90,7 +87,6 @@ def call(
         raise typer.Exit(1)
 
 
-@app.command()
 def serve(
     json_lines: Annotated[bool, typer.Option("--json-lines", help="One JSON object a line, in and out.")] = True,
     profile: console.Profile = None,
@@ -117,7 +113,6 @@ def serve(
     console.run_async(work)
 
 
-@app.command()
 def mcp(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A server of the settings (mcp.servers).")],
     profile: console.Profile = None,

@@ -1,0 +1,278 @@
+"""Every command of ``agent0``: its name, and the function that it is. A new one is a function and its line here."""
+
+from collections.abc import Mapping
+
+from agent0.cli.lazy_group import Noun
+
+COMMANDS: Mapping[str, str | Noun] = {
+    "calibrate": "models.calibrate:calibrate",
+    "chat": "models.chat:chat",
+    "doctor": "system.doctor:doctor",
+    "report": "evaluation.report:report",
+    "status": "system.status:status",
+    "tutorial": "tutorial:tutorial",
+    "up": "system.up:up",
+    "view": "system.view:view",
+    "api": Noun(
+        "The API of `agent0 up`: its keys, and its description as OpenAPI.",
+        {
+            "openapi": "system.api:openapi",
+            "key": Noun(
+                "Keys: whoever has one may ask. Without any key only this machine is answered.",
+                {
+                    "add": "system.api:add",
+                    "list": "system.api:list_",
+                    "remove": "system.api:remove",
+                },
+            ),
+        },
+    ),
+    "artifacts": Noun(
+        "The artifact store: verify what events name, throw away what none names.",
+        {
+            "verify": "log.artifacts:verify",
+            "gc": "log.artifacts:gc",
+        },
+    ),
+    "bench": Noun(
+        "Score a student on benchmarks: rows lie in a folder you name, every item is an event.",
+        {
+            "list": "evaluation.bench:list_",
+            "runs": "evaluation.bench:runs",
+            "run": "evaluation.bench:run",
+            "compare": "evaluation.bench:compare",
+            "baseline": "evaluation.baseline:baseline",
+            "report": "evaluation.bench_report:bench_report",
+            "fetch": "evaluation.fetch:fetch",
+        },
+    ),
+    "config": Noun(
+        "Settings: show, validate, explain.",
+        {
+            "show": "system.config:show",
+            "validate": "system.config:validate",
+            "docs": "system.config:docs",
+        },
+    ),
+    "curriculum": Noun(
+        "The curriculum: what was asked for, how hard it was, how broad it stayed.",
+        {
+            "show": "tasks.curriculum:show",
+            "draw": "tasks.curriculum:draw",
+        },
+    ),
+    "events": Noun(
+        "The events of the log: follow, look up, search, count, verify, export, import, archive.",
+        {
+            "tail": "log.events:tail",
+            "show": "log.events:show",
+            "grep": "log.events:grep",
+            "stats": "log.events:stats",
+            "verify": "log.events:verify",
+            "set-aside": "log.events:set_aside",
+            "export": "log.events:export",
+            "import": "log.events:import_",
+            "archive": "log.events:archive",
+        },
+    ),
+    "experiment": Noun(
+        "Experiments: other rewards, verdicts or training from the log; ablation studies; comparisons of runs.",
+        {
+            "list": "experiments.experiment:list_",
+            "show": "experiments.experiment:show",
+            "reroute": "experiments.experiment:reroute",
+            "rescore": "experiments.experiment:rescore",
+            "reverify": "experiments.experiment:reverify",
+            "retrain": "experiments.experiment:retrain",
+            "purge-task": "experiments.experiment:purge_task",
+            "compare": "experiments.experiment:compare",
+            "ablation": "experiments.ablation:ablation",
+        },
+    ),
+    "failures": Noun(
+        "Reactions that were given up (the dead letters).",
+        {
+            "list": "runs.failures:list_",
+            "show": "runs.failures:show",
+            "retry": "runs.failures:retry",
+            "drop": "runs.failures:drop",
+        },
+    ),
+    "handlers": Noun(
+        "Reactions to events: list them, run some or all as a process.",
+        {
+            "list": "runs.handlers:list_",
+            "run": "runs.handlers:run",
+        },
+    ),
+    "log": Noun(
+        "The event log: make or check streams and consumers.",
+        {
+            "init": "log.log:init",
+            "check": "log.log:check",
+        },
+    ),
+    "metrics": Noun(
+        "Metrics for Prometheus: `agent0 metrics` prints them, `agent0 metrics serve` serves them.",
+        {
+            "show": "system.metrics:show",
+            "serve": "system.metrics:serve",
+        },
+        default="show",
+    ),
+    "model": Noun(
+        "Models by name, and checkpoints: the registry, what made them down to the events, and serving them elsewhere.",
+        {
+            "list": "models.registry:list_",
+            "show": "models.registry:show",
+            "card": "models.registry:card",
+            "compare": "models.registry:compare",
+            "ab": "models.registry:ab",
+            "repeat": "models.registry:repeat",
+            "exam": "models.registry:evaluate_protocol",
+            "rejudge": "models.registry:rejudge",
+            "promote": "models.registry:promote",
+            "rollback": "models.registry:rollback",
+            "prune": "models.registry:prune",
+            "get": "models.stored:get",
+            "rm": "models.stored:remove",
+            "export": "models.serving:export",
+            "push": "models.serving:push",
+            "verify": "models.serving:verify",
+            "train": "models.train:train",
+            "lineage": "models.model:lineage",
+            "check": "models.model:check",
+        },
+    ),
+    "projections": Noun(
+        "The tables (read models): list, query, rebuild.",
+        {
+            "list": "log.projections:list_",
+            "show": "log.projections:show",
+            "query": "log.projections:query",
+            "lag": "log.projections:lag",
+            "run": "log.projections:run",
+            "rebuild": "log.projections:rebuild",
+            "build": "log.projections:build",
+            "rollback": "log.projections:rollback",
+        },
+    ),
+    "prompt": Noun(
+        "Prompts of teacher and student: list, show, compare.",
+        {
+            "list": "tasks.prompt:list_",
+            "show": "tasks.prompt:show",
+            "diff": "tasks.prompt:diff",
+        },
+    ),
+    "reward": Noun(
+        "Rewards: sets and their parts, the receipt of a task or an attempt, and cheats.",
+        {
+            "list": "tasks.reward:list_",
+            "explain": "tasks.reward:explain",
+            "hack-test": "tasks.reward:hack_test",
+            "calibrator": "tasks.reward:calibrator",
+        },
+    ),
+    "router": Noun(
+        "Models that cost money, and those that stand in: budgets, strategies, decisions, kept answers.",
+        {
+            "strategies": "models.router:strategies_",
+            "route": "models.router:route",
+            "ask": "models.router:ask",
+            "calibrate": "models.router_evaluate:calibrate",
+            "evaluate": "models.router_evaluate:evaluate",
+            "compress": "models.router_compress:compress",
+            "explain": "models.router:explain",
+            "stats": "models.router:stats",
+            "cache": "models.router:cache",
+            "budget": Noun(
+                "Budgets: list them, read an invoice, raise or lower a cap.",
+                {
+                    "list": "models.router:list_",
+                    "show": "models.router:show",
+                    "set": "models.router:set_",
+                },
+            ),
+        },
+    ),
+    "run": Noun(
+        "Runs: start one, watch it, look at what came of it.",
+        {
+            "start": "runs.run:start",
+            "resume": "runs.run:resume",
+            "list": "runs.run:list_",
+            "show": "runs.run:show",
+            "fork": "runs.fork:fork",
+            "diff": "runs.fork:diff",
+            "check": "runs.fork:check",
+            "diet": "runs.run:diet",
+            "why": "runs.why:why",
+            "export": "runs.run:export",
+            "hide": "runs.deletion:hide",
+            "tag": "runs.deletion:tag",
+            "delete": "runs.deletion:delete",
+            "archive": "runs.deletion:archive",
+            "prune": "runs.deletion:prune",
+            "watch": "runs.run:watch",
+            "story": "runs.run:story",
+            "pause": "runs.run:pause",
+            "cancel": "runs.run:cancel",
+        },
+    ),
+    "sandbox": Noun(
+        "The sandbox: check it, watch it, allow and deny, look at work folders.",
+        {
+            "check": "tools.sandbox:check",
+            "snapshots": "tools.sandbox:snapshots",
+            "diff": "tools.sandbox:diff",
+            "restore": "tools.sandbox:restore",
+            "top": "tools.sandbox:top",
+            "allow": "tools.sandbox:allow",
+            "deny": "tools.sandbox:deny",
+            "list": "tools.sandbox:list_",
+            "test": "tools.sandbox:test_",
+        },
+    ),
+    "task": Noun(
+        "Tasks that a run's teacher proposed, and a person's verdicts on answers to them.",
+        {
+            "list": "tasks.task:list_",
+            "show": "tasks.task:show",
+            "review": "tasks.task:review",
+            "lineage": "tasks.task:lineage",
+        },
+    ),
+    "tiny": Noun(
+        "The built-in small model: make it, read its card.",
+        {
+            "build": "models.tiny:build",
+            "card": "models.tiny:card",
+        },
+    ),
+    "tool": Noun(
+        "Tools: list them, call one as a run would, serve calls, look at an MCP server.",
+        {
+            "list": "tools.tool:list_",
+            "call": "tools.tool:call",
+            "serve": "tools.tool:serve",
+            "mcp": "tools.tool:mcp",
+        },
+    ),
+    "trajectory": Noun(
+        "Attempts with transcripts, tool calls, verdicts and rewards; export as training data.",
+        {
+            "list": "tasks.trajectory:list_",
+            "show": "tasks.trajectory:show",
+            "export": "tasks.trajectory:export",
+        },
+    ),
+    "verify": Noun(
+        "Verifiers: measured on labelled pairs, and one verdict explained.",
+        {
+            "answer": "tasks.verify:answer",
+            "pairs": "tasks.verify:pairs",
+        },
+    ),
+}
+"""Functions as ``module:function`` below ``agent0.cli``, in the order in which help lists them."""
