@@ -8,7 +8,7 @@
     for trajectory in run.trajectories(correct=False):
         print(trajectory.question, trajectory.answer)
 
-A reward, verifier, tool or family of yours is a function with a decorator, in a file that ``--plugin`` or
+A reward, verifier, tool, family or prompt of yours is a function with a decorator, in a file that ``--plugin`` or
 ``agent0.open(plugins=…)`` names. Everything here is imported at its first use: ``import agent0`` itself costs nothing.
 Below it are the rooms of the framework: thought without I/O, and the rim that puts them together.
 """
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from agent0.rewards import Features as Features
     from agent0.rewards import reward as reward
     from agent0.rewards import reward_set as reward_set
+    from agent0.rollout.prompts import prompt_text as prompt_text
     from agent0.tasks.families import Family as Family
     from agent0.tasks.families import Params as Params
     from agent0.tasks.families import family as family
@@ -65,6 +66,7 @@ _HOMES = {
     "family": "agent0.tasks.families",
     "open": "agent0.assembly.api.folder",
     "gate": "agent0.training.gate",
+    "prompt_text": "agent0.rollout.prompts",
     "reward": "agent0.rewards",
     "reward_set": "agent0.rewards",
     "tool": "agent0.tools",

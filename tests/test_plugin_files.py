@@ -20,6 +20,7 @@ from agent0.experiments.ablation_runs import AblationRun
 from agent0.registry import LOADED, REGISTRIES
 from agent0.rewards import rewards
 from agent0.rewards.describe import UNKNOWN_PART
+from agent0.rollout.prompts import prompt, prompts, render
 from agent0.run.lifecycle import evolve
 from agent0.settings import RewardConfig
 from agent0.tasks.families import families
@@ -50,6 +51,13 @@ def mine(tmp_path: Path) -> Path:
     return tmp_path / "my_reward.py"
 
 
+PROMPT = """import agent0
+
+
+@agent0.prompt_text("terse/any/student")
+def terse() -> str:
+    return "@system\\nAnswer in one word.\\n@user\\n{question}\\n"
+"""
 BROKEN = {
     "that is not there": (None, "cannot be read"),
     "with a slip": ("x = (\n", "fails on import.*SyntaxError"),
@@ -67,6 +75,11 @@ BROKEN = {
         "from agent0.tools import tool\n\n@tool(pure=True)\nasync def python(work):\n    'Say it.'\n",
         "takes a name.*'python' of tools",
     ),
+    "with a prompt of ours": (
+        PROMPT.replace("terse/any", "full/math"),
+        "takes a name.*'full/math/student' of prompts",
+    ),
+    "with a prompt without a domain": (PROMPT.replace("terse/any", "terse"), "'terse/student' is no STYLE/DOMAIN/ROLE"),
     "with a family of ours": (
         "from agent0.tasks.families import families, family\nfrom dataclasses import replace\n"
         "family(replace(families()['arithmetic']))\n",
@@ -110,6 +123,18 @@ def test_tools_families_and_verifiers_are_files_of_ones_own_too(tmp_path):
     assert sorted(held.run.plugins) == ["my_family", "my_tool", "my_verifier"]
     assert "weekday" in tools() and "durations" in families("units")
     assert verifier_for(Task(question="?", domain="math", family="lists", level=1, canonical="?")).name == "generous"
+
+
+def test_a_prompt_is_a_text_of_ones_own_and_what_it_lacks_is_that_of_style_full(tmp_path):
+    (tmp_path / "my_prompt.py").write_text(PROMPT)
+    held = plugins.with_plugin_files(
+        load("scripted", {"plugins": str(tmp_path / "my_prompt.py"), "run.student.prompts": "terse"}, {})
+    )
+    check_names(held.run)
+    [turn, question] = render(prompt("terse", "math", "student"), {"question": "1 + 1?"})
+    assert (turn.role, turn.content, question.content) == ("system", "Answer in one word.", "1 + 1?")
+    assert prompt("terse", "math", "teacher").text == prompt("full", "math", "teacher").text
+    assert "terse/any/student" in [each.name for each in prompts()]
 
 
 def test_what_a_program_declares_itself_is_known_to_be_nowhere_else(mine):

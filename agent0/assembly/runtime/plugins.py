@@ -99,13 +99,14 @@ def load_plugin_file(path: Path) -> str:
 def _load_packaged() -> None:
     """Import everything of ours that a file may add to, so that a name that is taken is known to be."""
     from agent0.rewards import reward_sets, rewards
+    from agent0.rollout.prompts import styles
     from agent0.tasks.families import families
     from agent0.tools import tools
     from agent0.training.gate import gates
     from agent0.verification.verifiers import verifiers
 
     rewards("student")
-    for look in (reward_sets, families, tools, gates, verifiers):
+    for look in (reward_sets, families, tools, gates, verifiers, styles):
         look()
 
 
