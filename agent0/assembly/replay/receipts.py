@@ -63,7 +63,7 @@ class ReceiptComparison:
             raise RewardError(failures[0].message, f"It is the first of {len(failures):,} such rewards.")
 
     def take(self, stored: Recorded, recomputed: list[RescoredReceipt | RescoreFailure], run: str) -> None:
-        """An event, and what was recomputed at it. A fork's past was rewarded in its parent: it is not reported again."""
+        """An event, and what was recomputed at it. What a fork's parent was rewarded for is not reported again."""
         self.read += 1
         if isinstance(stored.event, EventRedacted) and stored.event.why != "aside":
             self.redacted += 1
