@@ -119,7 +119,7 @@ OUTSIDERS = {
         "agent0/api/*",
         "agent0/settings/*",
         "agent0/state/snapshot.py",
-        "agent0/config/loading.py",
+        "agent0/config/setting_entries.py",
         "agent0/config/catalogue.py",
         "agent0/tools/*",
         "infra/log/nats_server.py",

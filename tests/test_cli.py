@@ -292,7 +292,7 @@ def test_config_show_says_where_each_value_came_from(place):
 
 
 def test_config_docs_names_every_setting():
-    from agent0.config.loading import fields
+    from agent0.config.setting_entries import fields
 
     rows = call("config", "docs", "--json").json
     assert [row["key"] for row in rows] == [key for key, _ in fields()]

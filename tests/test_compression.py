@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.assembly.routing.compressing import check_compression
+from agent0.assembly.routing.billing import check_compression
 from agent0.errors import ConfigError
 from agent0.events.values import Turn
 from agent0.infra.gateway.cache import AnswerCache

@@ -13,7 +13,7 @@ from typer.main import get_command
 
 from agent0.cli import build
 from agent0.cli.system import docs_pages
-from agent0.config.loading import fields
+from agent0.config.setting_entries import fields
 from agent0.errors import ErrorKind
 from agent0.events.base import event_types
 from agent0.events.values import ToolState

@@ -20,7 +20,8 @@ from agent0.assembly.runtime.providers import check_models
 from agent0.cli.models.named_model import model_flags
 from agent0.config import catalogue
 from agent0.config.catalogue import StoredModel, read_entry, serving_provider, store_of, stored_model, stored_models
-from agent0.config.loading import amended, load, resolve
+from agent0.config.loading import load, resolve
+from agent0.config.setting_entries import amended
 from agent0.errors import Agent0Error, ConfigError, DependencyError, NotFoundError
 from agent0.infra.models.transformers import BASE
 from agent0.infra.weights.gguf import FAMILIES as SERVED

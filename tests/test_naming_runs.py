@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agent0.assembly.log import table_freshness
 from agent0.assembly.log.carriers import carried, carrier_line, carriers, carrying
+from agent0.assembly.runtime import read_models
 from agent0.config.loading import load
 from agent0.events.tasks import TaskRequested
 from agent0.settings import Settings
@@ -166,7 +166,7 @@ def test_tables_that_hold_all_of_a_log_at_rest_are_read_without_its_server(
     lone: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call("run", "list", home=lone)  # carries the tables on
-    assert table_freshness.tables_current(settings(lone))
+    assert read_models.tables_current(settings(lone))
     listed = call("events", "tail", "-n", "5", "--json", home=lone).lines
 
     def started(*_: object) -> None:
@@ -181,7 +181,7 @@ def test_a_log_that_went_on_is_read_again(lone: Path) -> None:
     call("run", "list", home=lone)
     before = call("events", "tail", "-n", "1", "--json", home=lone).lines[0]["seq"]
     begun = call("run", "start", *SMALL, "--detach", "--json", home=lone).json["run"]
-    assert not table_freshness.tables_current(settings(lone))
+    assert not read_models.tables_current(settings(lone))
     assert call("events", "tail", "-n", "1", "--json", home=lone).lines[0]["seq"] > before
     assert begun in {row["run"] for row in call("run", "list", "--json", home=lone).json}
     call("run", "cancel", begun, "--yes", home=lone)
@@ -189,8 +189,8 @@ def test_a_log_that_went_on_is_read_again(lone: Path) -> None:
 
 def test_tables_of_other_code_are_not_taken_for_current(lone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     call("run", "list", home=lone)
-    monkeypatch.setattr(table_freshness, "_PROJECTIONS", Path(__file__).parent)
-    assert not table_freshness.tables_current(settings(lone))
+    monkeypatch.setattr(read_models, "_PROJECTIONS", Path(__file__).parent)
+    assert not read_models.tables_current(settings(lone))
 
 
 @contextmanager
@@ -213,7 +213,7 @@ def test_a_dead_server_delays_nothing_that_is_on_disk(
         raise AssertionError("the log is asked for")
 
     monkeypatch.setattr("agent0.infra.log.event_log.Log.connect", connected)
-    monkeypatch.setattr(table_freshness, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(read_models, "PATIENCE_S", 0.05)
     with silent(accepts=command == "events tail") as url:
         monkeypatch.setenv("AGENT0_NATS_URL", url)
         said = call(*command.split(), home=lone)

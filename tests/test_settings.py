@@ -10,16 +10,8 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from agent0.assembly.validate.run_config import check_names
-from agent0.config.loading import (
-    DEFAULT_PROFILE,
-    config_of,
-    fields,
-    leaves,
-    load,
-    profiles,
-    public,
-    resolve,
-)
+from agent0.config.loading import DEFAULT_PROFILE, config_of, load, profiles, public, resolve
+from agent0.config.setting_entries import fields, leaves
 from agent0.errors import ConfigError, DependencyError, bare_url
 from agent0.settings import RunConfig, Settings
 

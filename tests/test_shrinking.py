@@ -11,7 +11,8 @@ from agent0.assembly.runtime.app import started
 from agent0.assembly.runtime.execution import fitted
 from agent0.assembly.runtime.port_openers import LimitedSandbox
 from agent0.assembly.validate.run_config import check_names
-from agent0.config.loading import config_of, leaves, load, profiles
+from agent0.config.loading import config_of, load, profiles
+from agent0.config.setting_entries import leaves
 from agent0.experiments.smaller_run import TASKS, TEST, VALIDATION, difference, shrunk
 from agent0.settings import RunConfig
 from tests.terminal import agent0 as call

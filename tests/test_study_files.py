@@ -10,7 +10,8 @@ import pytest
 from agent0.assembly.ablations.study import variant_configs
 from agent0.assembly.ablations.study_request import read_study
 from agent0.assembly.runtime.plugins import load_plugin_file
-from agent0.config.loading import amended, load
+from agent0.config.loading import load
+from agent0.config.setting_entries import amended
 from agent0.errors import ConfigError
 from agent0.events.values import Trajectory
 from agent0.experiments.ablation_runs import describe_compute, runs_of_study

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.assembly.evaluation.routed import Loss, Plan, measure_loss
-from agent0.assembly.routing.billing import check_routing, summarizer_of
-from agent0.assembly.routing.compressing import check_compression
+from agent0.assembly.routing.billing import check_compression, check_routing, summarizer_of
 from agent0.assembly.runtime.model_ports import OpenModels
 from agent0.config.loading import load
 from agent0.errors import ConfigError, DependencyError, OperationError, TransientError

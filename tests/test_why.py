@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.config.loading import fields, packaged_run
+from agent0.config.loading import packaged_run
+from agent0.config.setting_entries import fields
 from agent0.errors import Agent0Error, sentence
 from agent0.events.alarms import DependencyRestored, ReactionFailed
 from agent0.events.base import Recorded

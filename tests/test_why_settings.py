@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.assembly.runtime import plugins
-from agent0.config.loading import amended
+from agent0.config.setting_entries import amended
 from agent0.evaluation.promotion import judge
 from agent0.report.diagnosis.findings import why_lines
 from agent0.run.diagnosis import diagnose

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -104,3 +105,29 @@ def _stored(folder: Path) -> StoredModel:
     except (OSError, ValueError, KeyError, TypeError) as error:
         problem = f"{folder / NOTE} cannot be read: {type(error).__name__}."
         return StoredModel(folder.name, folder, "", 0, "", "", problem)
+
+
+def place_models(tree: Mapping[str, Any], ranks: Mapping[str, int], home: Path) -> dict[str, str]:
+    """Replace the name of a catalogue model by its stored file, and take the entry's provider, form of calls and limits
+    as defaults of that role. Returns the origin of each value, by key, but of the name itself."""
+    origins: dict[str, str] = {}
+    for role in ("student", "teacher"):
+        actor = tree.get("run", {}).get(role, {})
+        entry = catalogue_model(str(actor.get("model", "")))
+        rank = ranks.get(f"run.{role}.model")
+        if entry is None or rank is None:
+            continue
+        stored = stored_model(home, entry.name)
+        provider, _ = serving_provider(entry.packed, stored.bytes if stored else entry.bytes)
+        suits = {"provider": provider} | ({"tool_form": entry.tool_form} if role == "student" else {})
+        prompts = entry.teacher_prompts if role == "teacher" else "full"
+        unset = {"prompts": prompts, "max_tokens": entry.max_tokens, "num_ctx": entry.num_ctx}
+        placed = {
+            **{key: value for key, value in suits.items() if ranks.get(f"run.{role}.{key}", rank + 1) > rank},
+            **{key: value for key, value in unset.items() if f"run.{role}.{key}" not in ranks},
+        }
+        actor |= placed
+        origins |= {f"run.{role}.{key}": f"model {entry.name}" for key in placed}
+        if stored and not stored.problem and actor["provider"] in (OWN, SERVED):
+            actor["model"] = str(stored.file)
+    return origins

@@ -6,15 +6,14 @@ Part of the rim: it reads files. An entry keeps the place it was written at, so 
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dotenv.parser import parse_stream
 
+from agent0.config.setting_entries import PREFIX, SettingEntry
 from agent0.errors import ConfigError
 
-PREFIX = "AGENT0_"
 SHORTCUTS = {"AGENT0_BENCHMARKS": "benchmarks.folder", "AGENT0_NATS_URL": "nats.url"}
 """Environment names besides ``AGENT0_A__B`` for ``a.b``."""
 
@@ -23,25 +22,6 @@ FOREIGN = frozenset({"AGENT0_DEBUG"})
 
 _header = re.compile(r"^\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?$")
 _key = re.compile(r"^\s*([A-Za-z0-9_.\"'-]+)\s*=")
-
-
-@dataclass(frozen=True)
-class SettingEntry:
-    """One setting as somebody wrote it: dotted ``key``, ``value`` (text where the source has no types), ``origin``."""
-
-    key: str
-    value: Any
-    origin: str
-
-    @property
-    def is_text(self) -> bool:
-        """Written where there are no types: a flag or an environment variable."""
-        return isinstance(self.value, str)
-
-
-def flags(overrides: Mapping[str, str]) -> list[SettingEntry]:
-    """Entries of ``--set key=value`` and the flags that stand for one."""
-    return [SettingEntry(key, value, f"flag {key}") for key, value in overrides.items()]
 
 
 def environment(env: Mapping[str, str], origin: str = "environment") -> list[SettingEntry]:

@@ -17,7 +17,8 @@ FREQUENT = 12
 
 def solutions_of(db: sqlite3.Connection, run: str) -> Variety:
     """Measure how varied the solutions of ``run`` are."""
-    return variety([pattern for pattern, _ in _solved(list_traces(db, run)).values()])
+    solved = _solved(list_traces(db, run))
+    return variety([pattern for pattern, _ in solved.values()])
 
 
 def _solved(traces: Sequence[Row]) -> dict[str, tuple[str, Row]]:
@@ -25,7 +26,8 @@ def _solved(traces: Sequence[Row]) -> dict[str, tuple[str, Row]]:
     solved: dict[str, tuple[str, Row]] = {}
     for row in traces:
         if row["correct"] and row["task"] not in solved:
-            solved[row["task"]] = signature(trace_of(row).calls, f"{row['domain']}/{row['family']}"), row
+            calls = trace_of(row).calls
+            solved[row["task"]] = signature(calls, f"{row['domain']}/{row['family']}"), row
     return solved
 
 

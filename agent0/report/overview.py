@@ -74,8 +74,8 @@ def deep_parts(db: sqlite3.Connection, run: str, here: LocalState = NOWHERE) -> 
     """Read the parts that take all attempts of a run."""
     done = [evaluation for evaluation in list_evaluations(db, run) if evaluation["status"] == "evaluated"]
     benchmarks, config = benchmark_scores(db, run, done), show_run(db, run)["config"]
-    why = diagnosis(db, run, here)
-    return {"why": why, "targets": target_rows(db, run, done, benchmarks, config)}
+    targets = target_rows(db, run, done, benchmarks, config)
+    return {"why": diagnosis(db, run, here), "targets": targets}
 
 
 def _alarms(db: sqlite3.Connection, run: str) -> Row:

@@ -57,7 +57,7 @@ def target_rows(
     free = [e for e in scores if not e["forced_tool"] and e["split"] != "benchmark"]
     tests = [e for e in free if e["split"] == "test" and e["iteration"] >= 0] or free
     validation = [e for e in free if e["split"] == "validation"]
-    promoted = _promoted(db, run)
+    promoted, spent = _promoted(db, run), _spent(iterations_used(db, run))
     (simple, many), solved = attempt_seconds(db, run), solutions_of(db, run)
     measured = RunMeasures(
         gains={row["benchmark"]: row["against_base"]["mean"] for row in benchmarks if row["against_base"]},
@@ -66,7 +66,7 @@ def target_rows(
         complex_s=quantile(many, 0.95) if many else None,
         validation=[e["accuracy"] for e in validation],
         promoted=[e["accuracy"] for e in validation if e["checkpoint"] in promoted],
-        spent=_spent(iterations_used(db, run)),
+        spent=spent,
         patterns=solved.per_1000,
         counts={
             **{row["benchmark"]: row["against_base"]["items"] for row in benchmarks if row["against_base"]},

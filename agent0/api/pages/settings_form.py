@@ -9,7 +9,8 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from agent0.api.v1.writes import profile_source
-from agent0.config.loading import Loaded, config_of, fields, packaged_run, public, resolve
+from agent0.config.loading import Loaded, config_of, packaged_run, public, resolve
+from agent0.config.setting_entries import fields
 from agent0.projections.base import Row
 from agent0.settings import RunConfig, Settings
 

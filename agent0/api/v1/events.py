@@ -14,7 +14,7 @@ from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse, format_sse_event
 from agent0.api.conditional import LIMIT, At, Limit, Page, Tagged
 from agent0.api.context import LOOK_S, ApiContext, Context, require_reached
 from agent0.api.problems import responses
-from agent0.config.loading import nearest
+from agent0.config.setting_entries import nearest
 from agent0.errors import NotFoundError
 from agent0.events import event_types
 from agent0.projections.base import Row

@@ -22,7 +22,7 @@ from agent0.assembly.tooling.tool_policy import with_policy
 from agent0.assembly.validate.questions import with_questions
 from agent0.assembly.validate.requirements import require_all
 from agent0.assembly.validate.run_config import check_names
-from agent0.config.loading import amended
+from agent0.config.setting_entries import amended
 from agent0.errors import Agent0Error, ConfigError, OperationError
 from agent0.experiments.ablation_results import (
     RunOutcome,

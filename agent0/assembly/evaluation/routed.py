@@ -12,7 +12,7 @@ from agent0.assembly.evaluation.benchmark_run import taken_up
 from agent0.assembly.evaluation.rollout_ports import open_rollout_ports
 from agent0.assembly.log.access import open_log
 from agent0.assembly.routing.billing import check_routing, stand_ins, summarizer_of
-from agent0.assembly.routing.compressing import shortening_of
+from agent0.assembly.routing.gate import shortening_of
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import ConfigError
 from agent0.evaluation.item_rollout import RolloutPorts

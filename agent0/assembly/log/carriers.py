@@ -92,8 +92,8 @@ def known_here(settings: Settings) -> "LocalState":
     home = settings.home
     return {
         "carried": carried_here(settings),
-        "waits": waits(home),
         "plugins": known_paths(home),
+        "waits": waits(home),
         "first_word": first_words.read(home),
         "user_code": user_code.read(home),
         "sandbox": settings.sandbox.model_dump(include={"wall_s", "mem_mib", "workers"}),

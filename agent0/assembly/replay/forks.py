@@ -11,7 +11,8 @@ from agent0.assembly.runtime.stamping import new_token, recorded
 from agent0.assembly.validate.base_model import check_bases
 from agent0.assembly.validate.questions import forked_questions
 from agent0.assembly.validate.run_config import check_names
-from agent0.config.loading import amended, config_of, leaves
+from agent0.config.loading import config_of
+from agent0.config.setting_entries import amended, leaves
 from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.evaluation.suite import requested_benchmark
 from agent0.events.alarms import AlarmRaised, EventRedacted
@@ -126,9 +127,10 @@ async def check_rows(log: Log, run: str, files: BenchmarkFiles) -> None:
                     requested_benchmark(request, {key: item.rows}, files)
 
 
-async def check_resumed(log: Log, run: str, snapshots: Snapshots | None = None) -> None:
-    """Raises ConfigError where ``run`` holds an adapter whose base was replaced by another since, or began with a
-    plugin that is not loaded; DependencyError where its file of questions has changed or is gone."""
+async def check_resumed(log: Log, run: str, files: BenchmarkFiles, snapshots: Snapshots | None = None) -> None:
+    """Raises ConfigError where ``run`` holds an adapter whose base was replaced by another since, began with a plugin
+    that is not loaded, or scores benchmarks whose rows, in ``files``, are others now; DependencyError where its file of
+    questions has changed or is gone."""
     await _check_plugins(log, run)
     begun = await _start(log, run)
     if begun and isinstance(begun.event, RunStarted):
@@ -138,7 +140,8 @@ async def check_resumed(log: Log, run: str, snapshots: Snapshots | None = None) 
     async for _ in read_branch(log, run, ["CheckpointTrained"]):
         state = await state_at(log, run, snapshots=snapshots)
         await check_bases(log, state, state.config)
-        return
+        break
+    await check_rows(log, run, files)
 
 
 async def _check_plugins(log: Log, run: str) -> None:

@@ -23,7 +23,8 @@ from agent0.assembly.runtime.model_ports import OpenTrainers
 from agent0.assembly.validate.base_model import check_trained_on
 from agent0.assembly.validate.replay_requirements import require_replay
 from agent0.assembly.validate.run_config import check_names
-from agent0.config.loading import amended, config_of
+from agent0.config.loading import config_of
+from agent0.config.setting_entries import amended
 from agent0.errors import ConfigError, DependencyError, NotFoundError, OperationError
 from agent0.evaluation.item_events import checkpoint_evaluated
 from agent0.evaluation.item_rollout import RolloutPorts

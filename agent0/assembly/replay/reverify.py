@@ -24,7 +24,7 @@ from agent0.assembly.replay.stored_experiments import (
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.runtime.port_openers import open_port
 from agent0.assembly.validate.run_config import check_names
-from agent0.config.loading import amended
+from agent0.config.setting_entries import amended
 from agent0.errors import Agent0Error, ConfigError
 from agent0.events.base import Event, Recorded
 from agent0.events.experiments import ExperimentFinished, ExperimentStarted, RecomputeFailed

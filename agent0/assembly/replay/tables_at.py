@@ -14,7 +14,7 @@ from agent0.assembly.log.integrity import seal_file
 from agent0.assembly.replay.stored_experiments import Progress, Report
 from agent0.assembly.runtime.plugins import load_plugins
 from agent0.assembly.runtime.read_models import reading_log
-from agent0.config.loading import nearest
+from agent0.config.setting_entries import nearest
 from agent0.errors import ConfigError, NotFoundError
 from agent0.events.base import decode
 from agent0.infra.integrity.archive import events_of, manifest_of

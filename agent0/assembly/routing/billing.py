@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import TypeVar, get_args
 
 from agent0.assembly.log.access import open_log
-from agent0.assembly.routing.compressing import check_compression
 from agent0.assembly.routing.strategies import check_strategy
 from agent0.assembly.runtime.stamping import recorded, utc_now
-from agent0.config.loading import nearest
+from agent0.config.setting_entries import nearest
 from agent0.errors import ConfigError, UnknownPriceError, bare_address
 from agent0.events.budgets import BudgetScope
 from agent0.infra.gateway.ledger import Account, Ledger
@@ -25,6 +24,7 @@ USAGE: Mapping[str, tuple[str, str]] = {
     "ollama": ("openai", "chat"),
 }
 """Providers whose models may cost money -> the format in which they count tokens, as the price table names it."""
+MEASURE = "Measure it: agent0 router compress RUN/CHECKPOINT"
 
 
 def vendor_billing(actor: ActorConfig, router: RouterSettings) -> str:
@@ -78,6 +78,25 @@ def summarizer_of(plan: CompressionSettings, router: RouterSettings) -> ActorCon
         what = f"router.compression.summarizer = {name} is refused."
         raise ConfigError(what, f"{vendor} charges for its calls.", "Name a model that costs nothing, as ollama/MODEL.")
     return actor
+
+
+def check_compression(plan: CompressionSettings) -> None:
+    """Prompts are compressed only where that was measured, and loses little enough.
+
+    Raises:
+        ConfigError: it was not, or loses more.
+    """
+    if not plan.stages:
+        return
+    what = f"router.compression.stages = {', '.join(plan.stages)} is refused."
+    if "summary" in plan.stages and plan.measured_summarizer != plan.summarizer:
+        why = f"Summaries by {plan.summarizer or 'no model'} are set, by {plan.measured_summarizer or 'none'} measured."
+        raise ConfigError(what, why, f"{MEASURE} --stage summary --summarizer {plan.summarizer or 'PROVIDER/MODEL'}")
+    if plan.loss95 is None:
+        raise ConfigError(what, "What it costs in accuracy was not measured.", MEASURE)
+    if plan.loss95 > plan.most_loss:
+        why = f"It may lose {100 * plan.loss95:.1f} points of accuracy, and most_loss is {100 * plan.most_loss:.1f}."
+        raise ConfigError(what, why, "Keep more (longest), leave it off, or raise router.compression.most_loss.")
 
 
 def _provider_fields(name: str, router: RouterSettings, why: str) -> dict[str, str]:

@@ -5,14 +5,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from agent0.assembly.routing.billing import SCOPES, USAGE, caps, open_ledger, stand_ins, summarizer_of, vendor_billing
-from agent0.assembly.routing.compressing import shortening_of
 from agent0.assembly.routing.strategies import entry_of, measure_of, rules_of
 from agent0.assembly.runtime.stamping import recorded, utc_now
 from agent0.errors import ConfigError
 from agent0.infra.gateway.batches import Batches
 from agent0.infra.gateway.billed import Billed, Books, Remote
 from agent0.infra.gateway.cache import AnswerCache, CachedModel
-from agent0.infra.gateway.compression import Shortening, Store
+from agent0.infra.gateway.compression import Shortening, Store, Summaries, bm25
 from agent0.infra.gateway.gateway import Gateway, Guards, Link, LocalLink, RemoteLink, TriedModel
 from agent0.infra.gateway.pins import Pins
 from agent0.infra.gateway.prices import Prices
@@ -24,7 +23,9 @@ from agent0.infra.models.calls.batch_api import BatchApi
 from agent0.ports.models import Model
 from agent0.ports.storage import Artifacts
 from agent0.routing.breaker import Breaker
+from agent0.routing.compression import Compression
 from agent0.settings import ActorConfig, RoutingConfig, Settings
+from agent0.settings.router import CompressionSettings
 
 Open = Callable[[ActorConfig], Model]
 
@@ -150,6 +151,22 @@ class Gates:
             what = f"Calls of {vendor} cost money, and this command charges no budget."
             raise ConfigError(what, "router.caps names a cap.", "Use a model on this machine, or take the cap away.")
         return TriedModel(model, self._retries(), router.hold)
+
+
+def shortening_of(
+    plan: CompressionSettings,
+    summarizer: ActorConfig | None,
+    open: Callable[[ActorConfig], Model],
+    store: Store | None = None,
+    within_s: float = 60.0,
+) -> Shortening:
+    """Make what shortens prompts as ``plan`` has it, with summaries by ``summarizer`` that take no more than
+    ``within_s`` seconds; None: without."""
+    rank = bm25 if "extractive" in plan.stages else None
+    if summarizer is None:
+        return Shortening(Compression(plan.longest, rank))
+    summaries = Summaries(open(summarizer), plan.summarizer, plan.longest, store, within_s)
+    return Shortening(Compression(plan.longest, rank, summaries.of), summaries)
 
 
 def batch_api(actor: ActorConfig) -> BatchApi:

@@ -1,7 +1,7 @@
 """Part of the rim: strategies as settings name them."""
 
 from agent0.assembly.runtime.plugins import load_plugins
-from agent0.config.loading import nearest
+from agent0.config.setting_entries import nearest
 from agent0.errors import ConfigError
 from agent0.events.values import Turn
 from agent0.infra.gateway.measure import Critique, Measure

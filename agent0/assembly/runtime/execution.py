@@ -7,7 +7,7 @@ from typing import Protocol
 
 from agent0.assembly.log.carriers import carriers
 from agent0.assembly.log.waits import write_waits
-from agent0.assembly.replay.forks import check_resumed, check_rows
+from agent0.assembly.replay.forks import check_resumed
 from agent0.assembly.replay.state_snapshots import state_snapshots
 from agent0.assembly.runtime.app import App, open_app, run_handlers
 from agent0.assembly.runtime.port_openers import benchmark_files
@@ -103,8 +103,7 @@ async def execute_run(
     async with contextlib.AsyncExitStack() as stack:
         app = await _opened(stack, settings, observer, wait)
         if begin is None or not isinstance(begin.event, RunStarted):
-            await check_resumed(app.log, run, state_snapshots(settings, app.log))
-            await check_rows(app.log, run, benchmark_files(settings))
+            await check_resumed(app.log, run, benchmark_files(settings), state_snapshots(settings, app.log))
         await catch_up(settings, app.log)  # tables that cannot be kept must be found out before the run begins
         await pause_abandoned(settings, app.log, run, observer)
         try:

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from agent0.assembly.runtime.port_openers import open_port
-from agent0.config.loading import nearest
+from agent0.config.setting_entries import nearest
 from agent0.errors import ConfigError, DependencyError, NotFoundError
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.sandbox import Sandbox

@@ -12,7 +12,7 @@ from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent0.config.loading import nearest
+from agent0.config.setting_entries import nearest
 from agent0.errors import ConfigError
 from agent0.infra.storage.files import read_regular
 from agent0.registry import LOADED, PREFIX, REGISTRIES, Registry, TakenError

@@ -5,19 +5,17 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent0.events import alarms, checkpoints, runs
 from agent0.events.base import Recorded
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.state_snapshots import Snapshots
 from agent0.provenance.fork_history import past_of
 from agent0.run.lifecycle import evolve
 from agent0.run.requests import evaluation_progress, trained_roles
 from agent0.state.run_state import RunState, iteration_of
 from agent0.tasks.curriculum.ladder_height import Standing, attempted_height, on_ladder
-
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
-    from agent0.infra.log.state_snapshots import Snapshots
 
 PROPOSING = "proposing"
 """A phase for people: of ``tasks``, the part before the first attempt."""
@@ -256,7 +254,7 @@ NOTED = (
 )
 
 
-async def taken_up(log: "Log", run: str, snapshots: "Snapshots | None" = None) -> tuple[Progress, int]:
+async def taken_up(log: Log, run: str, snapshots: Snapshots | None = None) -> tuple[Progress, int]:
     """The progress of ``run`` to begin with, and the event behind which to go on: of a long run that of a snapshot
     before its last two scores, which is at least one whole iteration; of any other what it shares with its parent."""
     progress, scores = Progress(), list[int]()
@@ -280,7 +278,7 @@ def _is_score(recorded: Recorded) -> bool:
     return isinstance(event, checkpoints.CheckpointEvaluated) and event.split == "validation" and not event.forced_tool
 
 
-async def followed(log: "Log", run: str, say: Callable[[str], None]) -> Progress:
+async def followed(log: Log, run: str, say: Callable[[str], None]) -> Progress:
     """Follow ``run`` until it is over: each milestone, and whatever a person should hear at once, is said."""
     begin = await log.last_seq(run)
     progress, _ = await taken_up(log, run)

@@ -26,7 +26,7 @@ from agent0.assembly.runtime.model_folders import (
     why_untrainable,
 )
 from agent0.assembly.runtime.plugins import load_plugins
-from agent0.config.loading import nearest
+from agent0.config.setting_entries import nearest
 from agent0.errors import ConfigError, DependencyError
 from agent0.infra.embeddings.embedders import MiniLM, Ngram
 from agent0.infra.models.calls.thinking import template_arguments

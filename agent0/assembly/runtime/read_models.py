@@ -1,29 +1,39 @@
 """Part of the rim: carries the log into the read models, once or for as long as a process lives."""
 
 import asyncio
+import json
+import socket
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
+from importlib.metadata import entry_points
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from agent0.assembly.log import table_freshness
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.full_history import history
 from agent0.assembly.log.integrity import look, seal_file
 from agent0.assembly.runtime import plugins
-from agent0.errors import DependencyError, LogError, NotFoundError, OperationError
+from agent0.errors import Agent0Error, DependencyError, LogError, NotFoundError, OperationError
 from agent0.infra.integrity.sealer import extent, require
+from agent0.infra.log import server_folder, server_proof
 from agent0.infra.log.event_log import Log, NoLogError
 from agent0.infra.log.streams import GoneError
 from agent0.infra.storage import sqlite
 from agent0.infra.storage.files import shortage, writable
 from agent0.projections import Projector, StoppedError, Views, tables
+from agent0.projections.projector import position
 from agent0.settings import Settings
 
 OLD = "The tables are as they were carried on last."
 BEHIND = "The tables may be behind: the log's server does not answer. They are as they were carried on last."
 FULL_S = AWAY_S = 1.0
 """Seconds between two tries to write tables where the disk is full, or to read a log that is away."""
+
+PATIENCE_S = 1.0
+"""Seconds in which an external server must take a connection, and then greet; else what is on disk is shown."""
+NATS_PORT = 4222
+_PROJECTIONS = Path(__file__).parents[2] / "projections"
 
 
 class NothingError(NotFoundError):
@@ -95,13 +105,13 @@ async def update_tables(settings: Settings, log: Log) -> None:
 
 async def refresh(settings: Settings) -> str:
     """Catch the tables up where the log can be reached. Returns a warning for the reader, empty if all is well."""
-    if table_freshness.tables_current(settings):
+    if tables_current(settings):
         return ""
     if not settings.nats.url and not (settings.home / "nats").is_dir():
         if seal_file(settings).read().stream:
             raise _gone()
         return ""
-    if live_path(settings).exists() and not table_freshness.server_answers(settings):
+    if live_path(settings).exists() and not server_answers(settings):
         return BEHIND
     if live_path(settings).exists() and not writable(settings.home):
         return f"{settings.home} cannot be written to. {OLD}"
@@ -116,9 +126,9 @@ async def refresh(settings: Settings) -> str:
 async def _carried_on(settings: Settings) -> str:
     try:
         async with open_log(settings, "reader") as log:
-            before = table_freshness.event_files(settings)
+            before = server_folder.event_files(settings.home / "nats")
             await catch_up(settings, log)
-        table_freshness.note_current(settings, before)
+        note_current(settings, before)
     except NoLogError:
         if settings.nats.url:
             raise
@@ -129,6 +139,79 @@ async def _carried_on(settings: Settings) -> str:
     except StoppedError as error:
         return f"The tables stopped at event {error.seq - 1}; this shows what there is until then. {error}"
     return ""
+
+
+def tables_current(settings: Settings) -> bool:
+    """Whether the tables held the whole log when its server ended, and neither was changed since."""
+    if settings.nats.url:
+        return False
+    try:
+        noted = json.loads(_note(settings).read_text())
+    except (OSError, ValueError):
+        return False
+    return bool(noted) and noted == _standing(settings)
+
+
+def note_current(settings: Settings, before: object) -> None:
+    """Note that the tables hold the whole log. ``before``: ``event_files`` as they were when the tables were about to
+    be carried on; where they grew since, or the server goes on, nothing is noted."""
+    folder, path = settings.home / "nats", _note(settings)
+    standing = {} if settings.nats.url else _standing(settings)
+    if standing and before == server_folder.event_files(settings.home / "nats"):
+        path.write_text(json.dumps(standing))
+    elif path.exists() and not server_proof.running_pid(folder):
+        path.unlink(missing_ok=True)
+
+
+def server_answers(settings: Settings) -> bool:
+    """Whether the log's server would answer soon: a dead one is started again, one that hangs is not waited for."""
+    if settings.nats.url:
+        greets = not settings.nats.tls_ca  # over TLS the first word may be ours
+        return any(_reachable(url.strip(), greets) for url in settings.nats.url.split(","))
+    folder = settings.home / "nats"
+    return not server_proof.running_pid(folder) or server_proof.greets(folder)
+
+
+def _reachable(url: str, greets: bool) -> bool:
+    """Whether a server takes the connection, and greets as NATS does at once where it must speak first."""
+    parts = urlsplit(url if "//" in url else f"//{url}")
+    try:
+        address = parts.hostname or "127.0.0.1", parts.port or NATS_PORT
+        with socket.create_connection(address, PATIENCE_S) as link:
+            return parts.scheme in ("tls", "ws", "wss") or not greets or link.recv(4) != b""
+    except (OSError, ValueError):
+        return False
+
+
+def _note(settings: Settings) -> Path:
+    return settings.home / "tables" / "current.json"
+
+
+def _standing(settings: Settings) -> dict[str, object]:
+    """The log's files, the tables and the code that makes them; empty where the log may be written to."""
+    rest, view = server_folder.at_rest(settings.home / "nats"), live_path(settings)
+    if not rest or not view.exists():
+        return {}
+    try:
+        with sqlite.reading(view) as db:
+            current = position(db)
+    except Agent0Error:
+        return {}
+    sources = [[path.name, path.stat().st_mtime_ns] for path in sorted(_PROJECTIONS.glob("*.py"))]
+    plugins = sorted(f"{plugin.name} {plugin.value}" for plugin in entry_points(group="agent0.plugins"))
+    return {
+        "log": rest,
+        "view": str(view.resolve()),
+        "seq": current.seq,
+        "event": current.event,
+        "code": sources,
+        "plugins": plugins,
+        "seals": _size(settings.home / "seals.jsonl"),
+    }
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 def _gone() -> LogError:

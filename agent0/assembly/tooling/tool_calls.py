@@ -9,7 +9,7 @@ from agent0.assembly.runtime.mcp_tools import mcp_tools
 from agent0.assembly.runtime.plugins import load_plugins
 from agent0.assembly.runtime.port_openers import open_port
 from agent0.assembly.tooling.tool_policy import with_policy
-from agent0.config.loading import nearest
+from agent0.config.setting_entries import nearest
 from agent0.errors import ConfigError, SandboxUnavailableError, escaped
 from agent0.events.values import Artifact, ToolCall, ToolState
 from agent0.infra.sandbox import Refusing

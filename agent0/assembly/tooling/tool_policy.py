@@ -30,7 +30,8 @@ async def with_policy(settings: Settings) -> Settings:
     Raises:
         DependencyError: see ``changes``.
     """
-    policy = resolve(settings.run.policy, await changes(settings), settings.profile)
+    recorded_changes = await changes(settings)
+    policy = resolve(settings.run.policy, recorded_changes, settings.profile)
     return settings.model_copy(update={"run": settings.run.model_copy(update={"policy": policy})})
 
 

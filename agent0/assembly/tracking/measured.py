@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from agent0.config.loading import leaves
+from agent0.config.setting_entries import leaves
 from agent0.projections.base import Row
 from agent0.projections.evaluations import learning_curve, list_evaluations
 from agent0.projections.iterations import list_iterations

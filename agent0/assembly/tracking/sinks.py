@@ -10,7 +10,7 @@ from typing import Any
 from agent0.assembly.api.rows import Rows
 from agent0.assembly.tracking.measured import RunSeries
 from agent0.assembly.tracking.tensorboard_events import write_events
-from agent0.config.loading import nearest
+from agent0.config.setting_entries import nearest
 from agent0.errors import ConfigError, OperationError, RequirementsError
 
 LONGEST = 500

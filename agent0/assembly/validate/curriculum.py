@@ -5,7 +5,7 @@ import random
 from collections.abc import Iterable, Sequence
 
 from agent0.assembly.runtime.providers import provider_of
-from agent0.config.loading import nearest
+from agent0.config.setting_entries import nearest
 from agent0.errors import ConfigError
 from agent0.evaluation.benchmarks.rows.question_file import heldout_share
 from agent0.events.values import Split

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agent0.assembly.runtime.plugins import load_plugins
-from agent0.config.loading import amended, nearest
+from agent0.config.setting_entries import amended, nearest
 from agent0.errors import ConfigError
 from agent0.infra.storage.files import read_regular
 from agent0.rewards import reward_sets, rewards

@@ -8,7 +8,7 @@ import typer
 from agent0.cli import console
 from agent0.cli.models.named_model import model_flags, packaged_name
 from agent0.config.catalogue import catalogue
-from agent0.config.loading import nearest
+from agent0.config.setting_entries import nearest
 from agent0.errors import ConfigError
 from agent0.settings import Settings
 

@@ -42,8 +42,7 @@ def tail(
 
 def _on_disk(settings: Settings, run: str, type: str, limit: int, as_json: bool) -> bool:
     """Print what the tables have of the log, where they have all of it or its server does not answer."""
-    from agent0.assembly.log.table_freshness import server_answers, tables_current
-    from agent0.assembly.runtime.read_models import BEHIND, live_path, reading
+    from agent0.assembly.runtime.read_models import BEHIND, live_path, reading, server_answers, tables_current
     from agent0.events.base import decode
     from agent0.projections.events import count_events, newest_events
 
@@ -223,7 +222,7 @@ def _resolved(run: str) -> str:
 
 def _require_type(type: str) -> None:
     """Raises ConfigError for an event type there is not."""
-    from agent0.config.loading import nearest
+    from agent0.config.setting_entries import nearest
     from agent0.events import event_types
 
     if type and type not in event_types():

@@ -73,7 +73,7 @@ def query(
 
 def _query_rows(path: Path, query: str, limit: int, timeout: float) -> list[dict[str, Any]]:
     """Rows of a query; a table that does not exist is answered with the nearest name that does."""
-    from agent0.config.loading import nearest
+    from agent0.config.setting_entries import nearest
     from agent0.infra.storage.sqlite import guarded_query
     from agent0.projections import tables
 

@@ -94,7 +94,7 @@ def _is_model(model: str, named: dict[str, str]) -> bool:
 def _checkpoint(model: str, profile: str | None, values: dict[str, str]) -> "tuple[Settings, Artifact | None, str]":
     """The student of a run with the settings that were recorded, changed by ``values``, its adapter and its name."""
     from agent0.assembly.models.students import adapter_of, present_student
-    from agent0.config.loading import amended
+    from agent0.config.setting_entries import amended
     from agent0.infra.storage.artifacts import FileArtifacts
     from agent0.projections.runs import show_run
 

@@ -25,7 +25,7 @@ def get(
     index. A download that was cut goes on; what has another digest is not kept."""
     from agent0.assembly.models.obtaining import obtain  # numpy
     from agent0.config.catalogue import catalogue
-    from agent0.config.loading import nearest
+    from agent0.config.setting_entries import nearest
 
     if name not in catalogue():
         why = f"Known: {', '.join(catalogue())}."

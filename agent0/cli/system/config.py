@@ -56,7 +56,8 @@ def docs(as_json: console.Json = False) -> None:
 
 def reference() -> list[dict[str, Any]]:
     """key, default (JSON), meaning and section of every setting, in the order of the models."""
-    from agent0.config.loading import fields, leaves, public
+    from agent0.config.loading import public
+    from agent0.config.setting_entries import fields, leaves
 
     defaults = dict(leaves(public(Settings())))
     rows: list[dict[str, Any]] = []

@@ -5,7 +5,8 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from agent0.config.loading import leaves, packaged_run
+from agent0.config.loading import packaged_run
+from agent0.config.setting_entries import leaves
 from agent0.projections.base import Row, select
 from agent0.rewards import reward_sets, rewards
 from agent0.run.diagnosis.case import Setting
