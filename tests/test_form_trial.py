@@ -3,12 +3,14 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import copy
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from agent0.assembly.runtime.execution import fitted_begin
 from agent0.assembly.runtime.stamping import recorded
-from agent0.assembly.validate.call_forms import begun_with_form, with_tool_form
+from agent0.assembly.validate.call_forms import with_tool_form
 from agent0.chat_format import format_call
 from agent0.config.loading import config_of
 from agent0.events.runs import RunPaused, RunStarted
@@ -46,6 +48,23 @@ class Opened:
         return self.model
 
 
+@dataclass
+class Notices:
+    """An observer that remembers what it was told."""
+
+    texts: list[str] = field(default_factory=list)
+
+    def say(self, text: str, *, warning: bool = False) -> None:
+        self.texts.append(text)
+
+    async def follow(self, log: object, run: str) -> Any:
+        raise AssertionError
+
+
+def app(model: Any) -> Any:
+    return SimpleNamespace(ports={"models": Opened(model)})
+
+
 @pytest.mark.parametrize(
     ("template", "fence", "form", "requests"),
     [
@@ -78,12 +97,14 @@ async def test_a_run_begins_with_the_form_that_was_tried(tmp_path: Path) -> None
     run = RunConfig(student=student)
     config, digest = config_of(run)
     event = RunStarted(name="r", profile="p", seed=0, config=config, config_sha=digest)
-    begin, notice = await begun_with_form(recorded("r", event), Opened(Habit("no call", BLOCK)))
-    assert isinstance(begin.event, RunStarted) and "0 of 5 in form template, 5 of 5 in form fence" in notice
+    notices = Notices()
+    begin = await fitted_begin(app(Habit("no call", BLOCK)), recorded("r", event), notices)
+    assert begin is not None and isinstance(begin.event, RunStarted)
+    assert "0 of 5 in form template, 5 of 5 in form fence" in notices.texts.pop()
     settled = RunConfig.recorded(begin.event.config)
     assert settled.student.tool_form == "fence" and config_of(settled) == (begin.event.config, begin.event.config_sha)
-    again, notice = await begun_with_form(begin, Opened(None))
-    assert (again, notice) == (begin, ""), "what is settled is not tried again"
+    again = await fitted_begin(app(None), begin, notices)
+    assert (again, notices.texts) == (begin, []), "what is settled is not tried again"
 
 
 @pytest.mark.parametrize(
@@ -104,4 +125,4 @@ async def test_nothing_is_tried_where_the_form_is_settled_or_no_template_is_at_h
         student = student.model_copy(update={"model": folder(tmp_path)})
     assert await with_tool_form(student, Opened(None)) == (student, "")
     begin = recorded("r", RunPaused(reason="x"))
-    assert await begun_with_form(begin, Opened(None)) == (begin, "")
+    assert await fitted_begin(app(None), begin, Notices()) == begin

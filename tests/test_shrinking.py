@@ -1,5 +1,6 @@
 """Where only a cold sandbox works a run is made smaller, before it begins, and a person is told."""
 
+import asyncio
 import json
 from types import SimpleNamespace
 
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.assembly.runtime.app import started
-from agent0.assembly.runtime.execution import fitted
+from agent0.assembly.runtime.execution import fitted, fitted_begin
 from agent0.assembly.runtime.port_openers import LimitedSandbox
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import config_of, load, profiles
@@ -49,21 +50,23 @@ def _world(backend: str, wanted: str = "auto", typed: frozenset[str] = frozenset
 
 @pytest.mark.parametrize("backend", ["bwrap-cold", "docker-cold"])
 def test_a_run_that_begins_cold_says_what_was_shrunk(backend: str) -> None:
-    begin = started(load("tiny", {}, {}), "x")
-    smaller, notice = fitted(_world(backend), begin)
-    config, digest = config_of(shrunk(RunConfig.model_validate(begin.event.config)))
-    assert (smaller.event.config, smaller.event.config_sha) == (config, digest)
+    begin, notices = started(load("tiny", {}, {}), "x"), list[str]()
+    observer = SimpleNamespace(say=lambda text, warning: notices.append(text))
+    smaller = asyncio.run(fitted_begin(_world(backend), begin, observer))
+    run = RunConfig.model_validate(begin.event.config)
+    assert (smaller.event.config, smaller.event.config_sha) == config_of(shrunk(run))
     assert (smaller.run, smaller.id, smaller.event.prompts) == (begin.run, begin.id, begin.event.prompts)
+    (notice,) = notices
     assert f"Only {backend} works here" in notice
-    (_, asked_for) = fitted(_world(backend, backend), begin)
+    (_, asked_for) = fitted(_world(backend, backend), run)
     assert asked_for.startswith(f"sandbox.backend is {backend}: ") and "Only" not in asked_for
     assert "tasks an iteration 64 -> 16, validation 150 -> 30, test 300 -> 60" in notice
 
 
 @pytest.mark.parametrize("backend", ["zygote-bwrap", "zygote-docker", ""])
 def test_a_warm_one_changes_nothing(backend: str) -> None:
-    begin = started(load("tiny", {}, {}), "x")
-    assert fitted(_world(backend), begin) == (begin, "")
+    run = load("tiny", {}, {}).run
+    assert fitted(_world(backend), run) == (run, "")
 
 
 def test_what_is_recorded_is_the_smaller_run_but_for_what_was_typed(tmp_path, monkeypatch) -> None:
@@ -83,8 +86,7 @@ def test_what_is_recorded_is_the_smaller_run_but_for_what_was_typed(tmp_path, mo
 def test_what_a_person_typed_is_never_reduced(typed: frozenset[str]) -> None:
     settings = load("tiny", dict.fromkeys(typed, "100"), {})
     assert settings.typed == typed and settings.model_copy(update={"profile": "x"}).typed == typed
-    begin = started(settings, "x")
-    smaller, _ = fitted(_world("bwrap-cold", typed=settings.typed), begin)
-    sizes = dict(leaves({"run": smaller.event.config}))
+    smaller, _ = fitted(_world("bwrap-cold", typed=settings.typed), settings.run)
+    sizes = dict(leaves({"run": smaller.model_dump(mode="json")}))
     assert all(sizes[key] == 100 for key in typed)
     assert sizes["run.tasks"] == (100 if "run.tasks" in typed else TASKS)

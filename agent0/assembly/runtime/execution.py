@@ -15,7 +15,7 @@ from agent0.assembly.runtime.progress import Progress
 from agent0.assembly.runtime.read_models import catch_up, reading, run_projector
 from agent0.assembly.runtime.stamping import recorded, utc_now
 from agent0.assembly.tooling.tool_policy import with_policy
-from agent0.assembly.validate.call_forms import begun_with_form
+from agent0.assembly.validate.call_forms import with_tool_form
 from agent0.assembly.validate.questions import with_questions
 from agent0.assembly.validate.requirements import require
 from agent0.assembly.validate.run_config import check_names
@@ -107,7 +107,7 @@ async def execute_run(
         await catch_up(settings, app.log)  # tables that cannot be kept must be found out before the run begins
         await pause_abandoned(settings, app.log, run, observer)
         try:
-            await append_begin(app.log, await _fitted(app, begin, observer), observer, news)
+            await append_begin(app.log, await fitted_begin(app, begin, observer), observer, news)
             progress = await _execute(settings, app, run, observer)
         except BaseException as error:
             await _pause(app.log, run, error, observer)
@@ -158,17 +158,50 @@ def resume_command(run: str, verb: str = "resume") -> str:
     return f"Go on with: agent0 run {verb} {run}"
 
 
-async def _fitted(app: App, begin: Recorded | None, observer: Observer) -> Recorded | None:
-    """``begin`` as this machine and the student's model can execute it; what that changed is said."""
-    if begin:
-        begin, notice = fitted(app, begin)
-        if notice:
-            observer.say(notice, warning=True)
-    if begin and "models" in app.ports:
-        begin, notice = await begun_with_form(begin, app.ports["models"])
+async def fitted_begin(app: App, begin: Recorded | None, observer: Observer) -> Recorded | None:
+    """``begin``, where it starts a run, with what this machine and the student's model can execute; what that changed
+    is said.
+
+    Raises:
+        DependencyError, TransientError: from the model.
+    """
+    if begin is None or not isinstance(begin.event, RunStarted):
+        return begin
+    original = RunConfig.recorded(begin.event.config)
+    run, notice = fitted(app, original)
+    if notice:
+        observer.say(notice, warning=True)
+    if "models" in app.ports:
+        student, notice = await with_tool_form(run.student, app.ports["models"])
+        run = run.model_copy(update={"student": student})
         if notice:
             observer.say(notice)
-    return begin
+    if run == original:
+        return begin
+    config, digest = config_of(run)
+    event = begin.event.model_copy(update={"config": config, "config_sha": digest})
+    return begin.model_copy(update={"event": event})
+
+
+_LACKING = "`agent0 sandbox check` says what a warm sandbox lacks."
+
+
+def fitted(app: App, run: RunConfig) -> tuple[RunConfig, str]:
+    """Make ``run`` small enough for a machine without a warm sandbox, but for what a person typed. Returns it and a
+    notice, empty where nothing had to change."""
+    backend = getattr(app.ports.get("sandbox"), "backend", "")
+    if not backend.endswith("-cold"):
+        return run, ""
+    smaller = shrunk(run, app.settings.typed)
+    chosen = app.settings.sandbox.backend == backend
+    notice = (
+        f"{f'sandbox.backend is {backend}' if chosen else f'Only {backend} works here'}: every tool call starts a "
+        "process of its own, and imports what it needs. "
+    )
+    notice += "With auto a warm sandbox is tried first." if chosen else _LACKING
+    if changed := difference(run, smaller):
+        notice += f" This run is made smaller: {changed}."
+    return smaller, notice
 
 
 async def _execute(settings: Settings, app: App, run: str, observer: Observer) -> Progress:
@@ -210,27 +243,3 @@ async def _pause(log: Log, run: str, error: BaseException, observer: Observer) -
             return
         await log.append([recorded(run, paused)])
     observer.say(f"{'Stopped' if by_hand else 'Failed'}; nothing is lost. {resume_command(run)}", warning=True)
-
-
-_LACKING = "`agent0 sandbox check` says what a warm sandbox lacks."
-
-
-def fitted(app: App, begin: Recorded) -> tuple[Recorded, str]:
-    """Make ``begin`` small enough for a machine without a warm sandbox, but for what a person typed. Returns it and a
-    notice, empty where nothing changed."""
-    backend = getattr(app.ports.get("sandbox"), "backend", "")
-    if not isinstance(begin.event, RunStarted) or not backend.endswith("-cold"):
-        return begin, ""
-    asked_config = RunConfig.recorded(begin.event.config)
-    smaller = shrunk(asked_config, app.settings.typed)
-    config, digest = config_of(smaller)
-    chosen = app.settings.sandbox.backend == backend
-    notice = (
-        f"{f'sandbox.backend is {backend}' if chosen else f'Only {backend} works here'}: every tool call starts a "
-        "process of its own, and imports what it needs. "
-    )
-    notice += "With auto a warm sandbox is tried first." if chosen else _LACKING
-    if changed := difference(asked_config, smaller):
-        notice += f" This run is made smaller: {changed}."
-    event = begin.event.model_copy(update={"config": config, "config_sha": digest})
-    return begin.model_copy(update={"event": event}), notice
