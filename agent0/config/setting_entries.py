@@ -147,6 +147,15 @@ def nearest(name: str, names: Sequence[str]) -> str:
     return f"Did you mean {close[0]}?" if close else ""
 
 
+def require_known(key: str, names: Iterable[str], there: Iterable[str]) -> None:
+    """Raises ConfigError for the first of ``names`` that is not ``there``; ``key`` is the setting."""
+    listed = sorted(there)
+    for name in names:
+        if name not in listed:
+            hint = nearest(name, listed)
+            raise ConfigError(f"{key}: there is no {name[:SHOWN]!r}.", f"Known: {', '.join(listed)}.", hint)
+
+
 def planted(entries: Iterable[SettingEntry]) -> dict[str, object]:
     """The tree of tables that ``entries`` make, each typed as its setting wants; the first of a key counts.
 

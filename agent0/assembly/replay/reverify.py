@@ -176,10 +176,11 @@ async def reverify(
     name = experiment_id(request.name)
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings))
-        run_plan = RunConfig.recorded((await start_of_run(log, request.run)).config)
-        plan = planned(run_plan, request.changes, request.asks)
         begun = await begun_as(log, name) if request.commit else None
+        start_event = await start_of_run(log, request.run)
         until = await extent(log, request.run, begun)
+        original = RunConfig.recorded(start_event.config)
+        plan = planned(original, request.changes, request.asks)
         start = start_of("reverify", request.name, request.run, until, plan.verification.model_dump(mode="json"))
         check_same(name, begun, start)
         sandbox = await open_port("verifier_sandbox", settings, FileArtifacts(settings.home))
@@ -193,7 +194,7 @@ async def reverify(
         await prefetch(judge, request.asks, partial(decide, None, _quiet), wait)
         writer = await _begin(log, request, name, start, stored_events)
         comparison = await decide(writer, report)
-        summary = _summary(request, start, comparison, stored, run_plan.verification == plan.verification)
+        summary = _summary(request, start, comparison, stored, original.verification == plan.verification)
         await _finish(writer, name, comparison, summary)
     return summary
 

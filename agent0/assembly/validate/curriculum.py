@@ -2,10 +2,10 @@
 
 import json
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from agent0.assembly.runtime.providers import provider_of
-from agent0.config.setting_entries import nearest
+from agent0.config.setting_entries import require_known
 from agent0.errors import ConfigError
 from agent0.evaluation.benchmarks.rows.question_file import heldout_share
 from agent0.events.values import Split
@@ -154,12 +154,3 @@ def check_levels(key: str, levels: Sequence[int], run: RunConfig) -> None:
     for domain, most in highest.items():
         if min(levels) < 1 or min(levels) > most or max(levels) > max(highest.values()):
             raise ConfigError(f"{key} = {list(levels)} does not fit.", f"Levels of {domain} are 1 to {most}.")
-
-
-def require_known(key: str, names: Iterable[str], there: Iterable[str]) -> None:
-    """Raises ConfigError for the first of ``names`` that is not ``there``; ``key`` is the setting."""
-    listed = sorted(there)
-    for name in names:
-        if name not in listed:
-            hint = nearest(name, listed)
-            raise ConfigError(f"{key}: there is no {name[:80]!r}.", f"Known: {', '.join(listed)}.", hint)

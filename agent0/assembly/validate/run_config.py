@@ -6,8 +6,9 @@ from agent0.assembly.runtime.providers import (
     embedders,
     provider_of,
 )
-from agent0.assembly.validate.curriculum import check_curriculum, require_known
+from agent0.assembly.validate.curriculum import check_curriculum
 from agent0.assembly.validate.rewards import check_rewards
+from agent0.config.setting_entries import require_known
 from agent0.errors import ConfigError
 from agent0.infra.training.course_replay import FILE
 from agent0.rollout.prompts import styles
