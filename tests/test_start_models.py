@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from agent0.assembly.routing.billing import USUAL, ollama_address, with_addresses
 from agent0.assembly.runtime.app import started
 from agent0.assembly.validate import requirements
 from agent0.assembly.validate.requirements import REQUIREMENTS
@@ -13,6 +12,7 @@ from agent0.assembly.validate.room import Check
 from agent0.config.loading import load
 from agent0.events.runs import RunStarted
 from agent0.settings import RunConfig, Settings
+from agent0.settings.process import USUAL_OLLAMA
 from tests import ollama_wire
 from tests.memory import MemoryArtifacts
 from tests.terminal import agent0 as call
@@ -69,13 +69,13 @@ def test_who_resumes_asks_the_server_that_the_run_began_with(tmp_path: Path) -> 
     event = started(there).event
     assert isinstance(event, RunStarted)
     actor, later = RunConfig.recorded(event.config).student, held(tmp_path, "ollama")
-    assert ollama_address(actor, later) == "http://10.1.2.3:11434"
+    assert later.models.ollama_address(actor) == "http://10.1.2.3:11434"
     moved = held(tmp_path, "ollama", models__ollama_url="http://10.9.9.9:11434")
-    assert ollama_address(actor, moved) == "http://10.9.9.9:11434", "what is said now wins"
-    assert ollama_address(held(tmp_path, "ollama").run.student, later) == USUAL
-    assert with_addresses(held(tmp_path, "scripted", models__ollama_url="http://10.1.2.3:1")).student.base_url == ""
+    assert moved.models.ollama_address(actor) == "http://10.9.9.9:11434", "what is said now wins"
+    assert later.models.ollama_address(held(tmp_path, "ollama").run.student) == USUAL_OLLAMA
+    assert held(tmp_path, "scripted", models__ollama_url="http://10.1.2.3:1").recorded_run.student.base_url == ""
     secret = held(tmp_path, "ollama", models__ollama_url="http://me:secret@10.1.2.3:11434")
-    assert "secret" not in with_addresses(secret).model_dump_json()
+    assert "secret" not in secret.recorded_run.model_dump_json()
 
 
 def test_the_doctor_takes_settings_as_a_start_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

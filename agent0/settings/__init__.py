@@ -173,6 +173,15 @@ class Settings(Frozen):
         return isinstance(other, Settings) and self.model_dump() == other.model_dump()
 
     @property
+    def recorded_run(self) -> RunConfig:
+        """The run as its start records it: with the address of each role's Ollama, so that who resumes it asks the
+        same server. One with a password in it stays out."""
+        addressed = self.models.addressed
+        return self.run.model_copy(
+            update={"student": addressed(self.run.student), "teacher": addressed(self.run.teacher)}
+        )
+
+    @property
     def profile_source(self) -> str:
         """What the profile in use is loaded by: the path of its file, or its name."""
         return self._profile_file or self.profile

@@ -1,11 +1,16 @@
 """Settings of a process: the log, handlers, sandbox, web, MCP servers, benchmarks, models."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import Field, SecretStr
 
+from agent0.errors import bare_address
 from agent0.settings.base import ADDRESSES, LARGEST, MODEL_ADDRESS, WEB_ADDRESS, Frozen
+from agent0.settings.roles import ActorConfig
+
+Actor = TypeVar("Actor", bound=ActorConfig)
+USUAL_OLLAMA = "http://127.0.0.1:11434"
 
 
 class NatsSettings(Frozen):
@@ -116,7 +121,19 @@ class ModelSettings(Frozen):
         "on a GPU",
     )
     max_batch: int = Field(256, ge=1, le=1_000_000, description="largest generation batch")
-    ollama_url: str = Field("http://127.0.0.1:11434", pattern=MODEL_ADDRESS, description="ollama server")
+    ollama_url: str = Field(USUAL_OLLAMA, pattern=MODEL_ADDRESS, description="ollama server")
+
+    def ollama_address(self, actor: ActorConfig) -> str:
+        """Where the Ollama of ``actor`` is: what these settings say, else what its run was started with."""
+        return actor.base_url if actor.base_url and self.ollama_url == USUAL_OLLAMA else self.ollama_url
+
+    def addressed(self, actor: Actor) -> Actor:
+        """``actor`` with the address of its Ollama, where that is not the usual one and no password stands in it: a
+        server on another network is remote, whatever its models are called."""
+        url = self.ollama_url
+        if actor.provider != "ollama" or actor.base_url or url in (USUAL_OLLAMA, "") or bare_address(url) != url:
+            return actor
+        return actor.model_copy(update={"base_url": url})
 
 
 class ApiSettings(Frozen):

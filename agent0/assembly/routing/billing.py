@@ -1,21 +1,20 @@
 """Part of the rim: which models cost money and by which vendor's prices, and which models stand in for others."""
 
 from collections.abc import Iterator, Mapping
-from typing import TypeVar, get_args
+from typing import get_args
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.routing.strategies import check_strategy
 from agent0.assembly.runtime.stamping import recorded, utc_now
 from agent0.config.setting_entries import nearest
-from agent0.errors import ConfigError, UnknownPriceError, bare_address
+from agent0.errors import ConfigError, UnknownPriceError
 from agent0.events.budgets import BudgetScope
 from agent0.infra.gateway.ledger import Account, Ledger
 from agent0.infra.gateway.prices import Prices, vendor_of
 from agent0.infra.log.event_log import Log
 from agent0.infra.models.ollama import CLOUD, is_cloud
 from agent0.routing.budgets import Balance, Purpose, in_nano
-from agent0.settings import ActorConfig, RouterSettings, RoutingConfig, RunConfig, ServerSettings, Settings
-from agent0.settings.process import ModelSettings
+from agent0.settings import ActorConfig, RouterSettings, RoutingConfig, ServerSettings, Settings
 from agent0.settings.router import CompressionSettings
 
 USAGE: Mapping[str, tuple[str, str]] = {
@@ -112,7 +111,7 @@ def _provider_fields(name: str, router: RouterSettings, why: str) -> dict[str, s
 
 def actors_of(settings: Settings) -> dict[str, ActorConfig]:
     """Every model that a run of ``settings`` may ask, by role; those that stand in are numbered."""
-    run = with_addresses(settings)
+    run = settings.recorded_run
     teacher = {"teacher": run.teacher} if run.has_teacher else {}
     judge = {"judge": run.verification.judge} if run.verification.judge.provider else {}
     named: dict[str, ActorConfig] = {"student": run.student.in_rollouts(), **teacher, **judge}
@@ -212,29 +211,3 @@ async def change_cap(settings: Settings, scope: BudgetScope, name: str, usd: flo
     cap = None if usd is None else in_nano(usd)
     async with open_log(settings, make=True) as log:
         return await open_ledger(settings, log).set_cap(Account(scope, name), cap, Purpose(reason=reason))
-
-
-Actor = TypeVar("Actor", bound=ActorConfig)
-USUAL = str(ModelSettings.model_fields["ollama_url"].default)
-
-
-def ollama_address(actor: ActorConfig, settings: Settings) -> str:
-    """Where the Ollama of ``actor`` is: what these settings say, else what its run was started with."""
-    address = settings.models.ollama_url
-    return actor.base_url if actor.base_url and address == USUAL else address
-
-
-def with_addresses(settings: Settings) -> RunConfig:
-    """The run of ``settings`` with the address of each role's Ollama, as it is recorded: who resumes the run asks the
-    same server. One with a password in it stays out."""
-    run = settings.run
-    return run.model_copy(update={role: addressed(getattr(run, role), settings) for role in ("student", "teacher")})
-
-
-def addressed(actor: Actor, settings: Settings) -> Actor:
-    """``actor`` with the address of its Ollama, where that is not the usual one and no password stands in it: a server
-    on another network is remote, whatever its models are called."""
-    url = settings.models.ollama_url
-    if actor.provider != "ollama" or actor.base_url or url in (USUAL, "") or bare_address(url) != url:
-        return actor
-    return actor.model_copy(update={"base_url": url})

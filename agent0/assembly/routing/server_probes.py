@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 from pathlib import Path
 
-from agent0.assembly.routing.billing import ollama_address, vendor_billing
+from agent0.assembly.routing.billing import vendor_billing
 from agent0.errors import AuthError, ConfigError, DependencyError
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.settings import ActorConfig, RunConfig, Settings, StudentConfig
@@ -18,7 +18,7 @@ async def probe_ollama(actor: ActorConfig, settings: Settings) -> str:
     from agent0.infra.models.ollama.probe import probe, try_chat
     from agent0.infra.models.ollama.provider import STUDENT, TEACHER
 
-    usual, url = STUDENT if isinstance(actor, StudentConfig) else TEACHER, ollama_address(actor, settings)
+    usual, url = STUDENT if isinstance(actor, StudentConfig) else TEACHER, settings.models.ollama_address(actor)
     line = await probe(url, actor.model or usual)
     note = await try_chat(actor, url, free=not vendor_billing(actor, settings.router))
     return f"{line}; {note}" if note else line

@@ -15,7 +15,6 @@ from agent0.assembly.log.access import check_log, open_log
 from agent0.assembly.log.carriers import carrying
 from agent0.assembly.log.integrity import sealer
 from agent0.assembly.replay.state_snapshots import state_snapshots
-from agent0.assembly.routing.billing import with_addresses
 from agent0.assembly.runtime.mcp_tools import mcp_tools
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.runtime.port_openers import open_ports
@@ -118,7 +117,7 @@ async def run_handlers(app: App, stands: Callable[[], None] = lambda: None) -> N
 
 def started(settings: Settings, name: str = "") -> Recorded:
     """The beginning of a new run of ``settings``, to be appended; ``.run`` is its new id."""
-    config, digest = config_of(with_addresses(settings))
+    config, digest = config_of(settings.recorded_run)
     roles = {"teacher": settings.run.teacher.prompts, "student": settings.run.student.prompts}
     plan, kinds = settings.run.curriculum, (False, True) if settings.run.curriculum.long else (False,)
     domains = dict.fromkeys([*plan.domains, *filter(None, [settings.run.questions.domain])])

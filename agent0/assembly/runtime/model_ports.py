@@ -4,7 +4,6 @@ import json
 from collections.abc import Hashable
 from typing import Any
 
-from agent0.assembly.routing.billing import addressed
 from agent0.assembly.routing.gate import Gates
 from agent0.assembly.runtime.providers import embedders, named, provider_of
 from agent0.errors import ConfigError
@@ -28,7 +27,7 @@ class OpenModels:
 
     def open(self, actor: ActorConfig) -> Model:
         """The model of ``actor``; both roles share one where their weights are the same."""
-        actor = addressed(actor, self._settings)
+        actor = self._settings.models.addressed(actor)
         role = (_weights(actor), type(actor).__name__, getattr(actor, "fallback", ()), _routing(actor))
         if role not in self._gated:
             self._gated[role] = self._gates.put_before(actor)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from agent0.assembly.routing import actor_limits as limits
-from agent0.assembly.routing.billing import ollama_address, vendor_billing
+from agent0.assembly.routing.billing import vendor_billing
 from agent0.assembly.routing.server_probes import (
     check_anthropic,
     check_openai,
@@ -237,7 +237,7 @@ def _train_lora(actor: ActorConfig, settings: Settings, artifacts: Artifacts) ->
 def _ollama(actor: ActorConfig, settings: Settings, _: Artifacts) -> Model:
     from agent0.infra.models.ollama.provider import Ollama
 
-    return Ollama(actor, ollama_address(actor, settings), free=not vendor_billing(actor, settings.router))
+    return Ollama(actor, settings.models.ollama_address(actor), free=not vendor_billing(actor, settings.router))
 
 
 def _openai(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from agent0.assembly.routing.billing import actors_of, ollama_address
+from agent0.assembly.routing.billing import actors_of
 from agent0.assembly.runtime.model_folders import require_folder
 from agent0.assembly.runtime.providers import provider_of
 from agent0.assembly.validate.room import Check
@@ -46,7 +46,7 @@ async def _shared_bases(settings: Settings) -> list[Check]:
 
     bases: dict[tuple[str, str], dict[str, tuple[str, int]]] = {}
     for role, actor in actors.items():
-        url = ollama_address(actor, settings)
+        url = settings.models.ollama_address(actor)
         model = actor.model or (STUDENT if isinstance(actor, StudentConfig) else TEACHER)
         base = (await look(url, model)).base or model
         bases.setdefault((url, base), {})[role] = model, actor.num_ctx
