@@ -103,6 +103,7 @@ OUTSIDERS = {
         "agent0/stats/logistic_fit.py",
         "agent0/stats/paired_tests.py",
         "agent0/tasks/decontamination.py",
+        "agent0/tasks/nearest_items.py",
         "infra/embeddings/*",
         "infra/engine/*",
         "infra/training/*",

@@ -241,6 +241,7 @@ COMMANDS: Mapping[str, str | Noun] = {
             "show": "tasks.task:show",
             "review": "tasks.task:review",
             "lineage": "tasks.task:lineage",
+            "nearest": "tasks.nearest:nearest",
         },
     ),
     "tiny": Noun(

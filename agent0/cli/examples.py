@@ -146,6 +146,7 @@ agent0 task list LAST --status rejected
 agent0 task show t0-003 LAST
 agent0 task review LAST t0-003-a0 --correct --reviewer me
 agent0 task lineage t0-003 LAST
+agent0 task nearest LAST --data rows --embedder ngram
 agent0 tiny build --help
 agent0 tiny card
 agent0 tool list

@@ -90,7 +90,7 @@ def check_key(entry: SettingEntry) -> None:
 
 
 def is_secret(key: str) -> bool:
-    """Whether the setting ``key`` holds a secret."""
+    """Whether the setting ``key`` holds a secret, whose value is never printed."""
     return _setting_type(key) is SecretStr
 
 
