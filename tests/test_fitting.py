@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent0.assembly.log.access import open_log
-from agent0.config.loading import config_of, load
+from agent0.config.loading import load
 from agent0.events.base import Event, record
 from agent0.events.checkpoints import CheckpointPromoted, CheckpointTrained, TrainingRequested
 from agent0.events.runs import RunStarted
@@ -34,7 +34,7 @@ ASKED = TrainingRequested(
 
 
 def begun(profile: str) -> RunStarted:
-    config, sha = config_of(load(profile, {}, {}).run)
+    config, sha = load(profile, {}, {}).run.to_record()
     return RunStarted(name=profile, profile=profile, seed=0, config=config, config_sha=sha)
 
 

@@ -12,7 +12,6 @@ from agent0.assembly.runtime.execution import fitted_begin
 from agent0.assembly.runtime.stamping import recorded
 from agent0.assembly.validate.call_forms import with_tool_form
 from agent0.chat_format import format_call
-from agent0.config.loading import config_of
 from agent0.events.runs import RunPaused, RunStarted
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.rollout.form_trial import PROBES, tried_form
@@ -95,14 +94,14 @@ def folder(path: Path) -> str:
 async def test_a_run_begins_with_the_form_that_was_tried(tmp_path: Path) -> None:
     student = STUDENT.model_copy(update={"model": folder(tmp_path)})
     run = RunConfig(student=student)
-    config, digest = config_of(run)
+    config, digest = run.to_record()
     event = RunStarted(name="r", profile="p", seed=0, config=config, config_sha=digest)
     notices = Notices()
     begin = await fitted_begin(app(Habit("no call", BLOCK)), recorded("r", event), notices)
     assert begin is not None and isinstance(begin.event, RunStarted)
     assert "0 of 5 in form template, 5 of 5 in form fence" in notices.texts.pop()
     settled = RunConfig.recorded(begin.event.config)
-    assert settled.student.tool_form == "fence" and config_of(settled) == (begin.event.config, begin.event.config_sha)
+    assert settled.student.tool_form == "fence" and settled.to_record() == (begin.event.config, begin.event.config_sha)
     again = await fitted_begin(app(None), begin, notices)
     assert (again, notices.texts) == (begin, []), "what is settled is not tried again"
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from agent0.assembly.log.access import open_log
-from agent0.config.loading import config_of, load
+from agent0.config.loading import load
 from agent0.events.base import Event, record
 from agent0.events.checkpoints import CheckpointPruned, CheckpointTrained
 from agent0.events.experiments import ExperimentStarted
@@ -45,7 +45,7 @@ real = pytest.mark.skipif(bool(llama_server.MISSING), reason=llama_server.MISSIN
 
 
 def begun(profile: str) -> RunStarted:
-    config, sha = config_of(load(profile, {}, {}).run)
+    config, sha = load(profile, {}, {}).run.to_record()
     return RunStarted(name="x", profile=profile, seed=0, config=config, config_sha=sha)
 
 

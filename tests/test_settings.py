@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from agent0.assembly.validate.run_config import check_names
-from agent0.config.loading import DEFAULT_PROFILE, config_of, load, profiles, public, resolve
+from agent0.config.loading import DEFAULT_PROFILE, load, profiles, public, resolve
 from agent0.config.setting_entries import fields, leaves
 from agent0.errors import ConfigError, DependencyError, bare_url
 from agent0.settings import RunConfig, Settings
@@ -310,7 +310,7 @@ def test_no_secret_is_told(place):
     loaded = resolve("scripted", env=env)
     assert loaded.settings.nats.password.get_secret_value() == "hunter2"
     told = json.dumps(public(loaded.settings)) + str(loaded.rows()) + repr(loaded.settings.nats.password)
-    told += json.dumps(config_of(loaded.settings.run))
+    told += json.dumps(loaded.settings.run.to_record())
     assert "hunter2" not in told
     assert public(loaded.settings)["nats"]["url"] == "nats://host:4222,nats://c"
 
@@ -335,15 +335,15 @@ def test_addresses_lose_their_credentials_and_nothing_else(host):
 def test_the_configurations_digest_covers_the_run_and_nothing_else():
     base = load("scripted", env={})
     same = load("scripted", {"handlers.ack_wait_s": "5", "home": "/elsewhere", "sandbox.workers": "7"}, {})
-    assert config_of(base.run) == config_of(same.run)
+    assert base.run.to_record() == same.run.to_record()
     others = [{"run.seed": "1"}, {"run.student.max_calls": "1"}, {"run.rewards.weights.novelty": "0"}]
-    digests = {config_of(load("scripted", one, {}).run)[1] for one in ({}, *others)}
+    digests = {load("scripted", one, {}).run.to_record()[1] for one in ({}, *others)}
     assert len(digests) == len(others) + 1
 
 
 def test_what_is_stored_in_the_log_is_the_run_again():
     held = load("tiny", env={}).run
-    plain, _ = config_of(held)
+    plain, _ = held.to_record()
     assert RunConfig.model_validate(json.loads(json.dumps(plain))) == held
 
 

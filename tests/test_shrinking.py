@@ -12,7 +12,7 @@ from agent0.assembly.runtime.app import started
 from agent0.assembly.runtime.execution import fitted, fitted_begin
 from agent0.assembly.runtime.port_openers import LimitedSandbox
 from agent0.assembly.validate.run_config import check_names
-from agent0.config.loading import config_of, load, profiles
+from agent0.config.loading import load, profiles
 from agent0.config.setting_entries import leaves
 from agent0.experiments.smaller_run import TASKS, TEST, VALIDATION, difference, shrunk
 from agent0.settings import RunConfig
@@ -54,7 +54,7 @@ def test_a_run_that_begins_cold_says_what_was_shrunk(backend: str) -> None:
     observer = SimpleNamespace(say=lambda text, warning: notices.append(text))
     smaller = asyncio.run(fitted_begin(_world(backend), begin, observer))
     run = RunConfig.model_validate(begin.event.config)
-    assert (smaller.event.config, smaller.event.config_sha) == config_of(shrunk(run))
+    assert (smaller.event.config, smaller.event.config_sha) == shrunk(run).to_record()
     assert (smaller.run, smaller.id, smaller.event.prompts) == (begin.run, begin.id, begin.event.prompts)
     (notice,) = notices
     assert f"Only {backend} works here" in notice

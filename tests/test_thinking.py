@@ -9,7 +9,7 @@ import pytest
 
 from agent0.assembly.runtime.providers import provider_of
 from agent0.assembly.validate.requirements import check_actors
-from agent0.config.loading import config_of, load
+from agent0.config.loading import load
 from agent0.errors import Agent0Error, ConfigError
 from agent0.infra.engine.chat_template import Chat, tokenizer_of
 from agent0.infra.models.anthropic.messages import body as anthropic_body
@@ -160,7 +160,7 @@ def test_what_a_provider_can_is_taken(given: dict[str, Any]) -> None:
 
 def test_a_start_refuses_it_and_a_run_records_it() -> None:
     settings = load("scripted", {"run.student.thinking": "off"}, {})
-    assert config_of(settings.run)[0]["student"]["thinking"] == "off"
+    assert settings.run.to_record()[0]["student"]["thinking"] == "off"
     with pytest.raises(ConfigError, match="thinking = off"):
         check_actors(settings)
     named = load("ollama", {"run.student.template_arguments": '{"enable_thinking": false}'}, {}).run.student

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from agent0.config.loading import config_of
 from agent0.events.base import Recorded, record
 from agent0.events.runs import RunStarted
 from agent0.events.values import ToolState
@@ -179,6 +178,6 @@ def long(**changes: Any) -> RunConfig:
 
 def started(config: RunConfig, run: str = "r1") -> Recorded:
     """The beginning of a run of ``config``."""
-    plain, digest = config_of(config)
+    plain, digest = config.to_record()
     event = RunStarted(name=run, profile="scripted", seed=config.seed, config=plain, config_sha=digest)
     return record(event, run=run, time=NOON, id=f"start-of-{run}")

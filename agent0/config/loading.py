@@ -24,7 +24,6 @@ from agent0.config.setting_entries import (
     validated,
 )
 from agent0.errors import ConfigError, bare_address
-from agent0.events.base import sha256
 from agent0.settings import RunConfig, Settings
 
 DEFAULT_PROFILE = "tiny"
@@ -115,12 +114,6 @@ def public(settings: Settings) -> dict[str, object]:
     plain["models"]["ollama_url"] = bare_address(settings.models.ollama_url)
     plain["web"]["search_url"] = bare_address(settings.web.search_url)
     return plain
-
-
-def config_of(run: RunConfig) -> tuple[dict[str, object], str]:
-    """What ``RunStarted`` stores: the configuration as JSON values and the sha256 of its canonical text."""
-    plain = run.model_dump(mode="json")
-    return plain, sha256(json.dumps(plain, sort_keys=True, separators=(",", ":")))
 
 
 def _chosen(layers: Sequence[Sequence[SettingEntry]]) -> str:

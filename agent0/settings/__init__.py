@@ -4,12 +4,14 @@
 process works. Loading order: flag > AGENT0_* > .env > profile > user > defaults.
 """
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, PrivateAttr
 
+from agent0.events.base import sha256
 from agent0.settings.base import LARGEST, Frozen
 from agent0.settings.curriculum import CurriculumConfig, QuestionsConfig
 from agent0.settings.evaluation import Action, EnergyConfig, EvaluationConfig, GuardConfig, VerificationConfig
@@ -138,6 +140,11 @@ class RunConfig(Frozen):
     def has_teacher(self) -> bool:
         """Whether a teacher proposes any of its tasks: not where all are rows of a file."""
         return not self.questions.file or self.questions.share < 1
+
+    def to_record(self) -> tuple[dict[str, object], str]:
+        """The configuration as ``RunStarted`` stores it: JSON values, and the sha256 of their canonical text."""
+        plain = self.model_dump(mode="json")
+        return plain, sha256(json.dumps(plain, sort_keys=True, separators=(",", ":")))
 
     @classmethod
     def recorded(cls, plain: Mapping[str, object]) -> "RunConfig":

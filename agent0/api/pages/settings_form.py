@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from agent0.api.v1.writes import profile_source
-from agent0.config.loading import Loaded, config_of, packaged_run, public, resolve
+from agent0.config.loading import Loaded, packaged_run, public, resolve
 from agent0.config.setting_entries import fields
 from agent0.projections.base import Row
 from agent0.settings import RunConfig, Settings
@@ -89,7 +89,7 @@ def shown(settings: Settings, profile: str) -> Row:
         if key.startswith("run.") and key in profile_values and profile_values[key] != value:
             row["profile_says"] = profile_values[key]
         rows.append(row)
-    return {"profile": loaded.settings.profile, "sha": config_of(loaded.settings.run)[1], "settings": rows}
+    return {"profile": loaded.settings.profile, "sha": loaded.settings.run.to_record()[1], "settings": rows}
 
 
 def values(settings: Settings) -> dict[str, object]:

@@ -8,7 +8,7 @@ from agent0.api.conditional import LIMIT, At, Counted, Limit, Page, Tagged, coun
 from agent0.api.context import Context
 from agent0.api.problems import responses
 from agent0.api.status import status
-from agent0.config.loading import config_of, public
+from agent0.config.loading import public
 from agent0.events.budgets import BudgetScope
 from agent0.projections.alarms import list_alarms
 from agent0.projections.base import Row
@@ -109,7 +109,7 @@ def alarms(context: Context, of: Of = "", limit: Limit = LIMIT, after: Counted =
 @router.get("/config", operation_id="show_config", tags=["admin"])
 def config(context: Context) -> Row:
     """The settings in effect in this server; secrets are masked."""
-    return {**public(context.settings), "config_sha": config_of(context.settings.run)[1]}
+    return {**public(context.settings), "config_sha": context.settings.run.to_record()[1]}
 
 
 @router.get("/status", operation_id="show_status", tags=["admin"])

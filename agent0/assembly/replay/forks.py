@@ -11,7 +11,6 @@ from agent0.assembly.runtime.stamping import new_token, recorded
 from agent0.assembly.validate.base_model import check_bases
 from agent0.assembly.validate.questions import forked_questions
 from agent0.assembly.validate.run_config import check_names
-from agent0.config.loading import config_of
 from agent0.config.setting_entries import amended, leaves
 from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.evaluation.suite import requested_benchmark
@@ -80,7 +79,7 @@ async def fork(settings: Settings, log: Log, run: str, seq: int, changes: Mappin
     config = config.model_copy(update={"plugins": {**config.plugins, **settings.run.plugins}})
     check_names(config)
     await check_bases(log, parent, config)
-    plain, digest = config_of(config)
+    plain, digest = config.to_record()
     title, another = name or f"{first.event.name} fork", has_another_base(parent, config)
     event = first.event.model_copy(
         update={

@@ -23,7 +23,6 @@ from agent0.assembly.runtime.model_ports import OpenTrainers
 from agent0.assembly.validate.base_model import check_trained_on
 from agent0.assembly.validate.replay_requirements import require_replay
 from agent0.assembly.validate.run_config import check_names
-from agent0.config.loading import config_of
 from agent0.config.setting_entries import amended
 from agent0.errors import ConfigError, DependencyError, NotFoundError, OperationError
 from agent0.evaluation.item_events import checkpoint_evaluated
@@ -273,7 +272,7 @@ async def _check_finished(log: Log, begun: ExperimentStarted | None) -> None:
 
 
 def _start(name: str, options: Retrain, past: _Past, plan: RunConfig) -> ExperimentStarted:
-    plain, events_digest = config_of(plan)
+    plain, events_digest = plan.to_record()
     return ExperimentStarted(
         name=options.name,
         kind="retrain",

@@ -20,7 +20,6 @@ from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.providers import provider_of
 from agent0.assembly.runtime.stamping import code_rev, new_token, recorded, utc_now
-from agent0.config.loading import config_of
 from agent0.errors import Agent0Error, AuthError, DependencyError
 from agent0.events.base import Event, Recorded
 from agent0.events.runs import RunStarted
@@ -117,7 +116,7 @@ async def run_handlers(app: App, stands: Callable[[], None] = lambda: None) -> N
 
 def started(settings: Settings, name: str = "") -> Recorded:
     """The beginning of a new run of ``settings``, to be appended; ``.run`` is its new id."""
-    config, digest = config_of(settings.recorded_run)
+    config, digest = settings.recorded_run.to_record()
     roles = {"teacher": settings.run.teacher.prompts, "student": settings.run.student.prompts}
     plan, kinds = settings.run.curriculum, (False, True) if settings.run.curriculum.long else (False,)
     domains = dict.fromkeys([*plan.domains, *filter(None, [settings.run.questions.domain])])

@@ -19,7 +19,6 @@ from agent0.assembly.validate.call_forms import with_tool_form
 from agent0.assembly.validate.questions import with_questions
 from agent0.assembly.validate.requirements import require
 from agent0.assembly.validate.run_config import check_names
-from agent0.config.loading import config_of
 from agent0.errors import Agent0Error, ConfigError, DependencyError, OperationError, RunFailedError
 from agent0.events.base import Recorded
 from agent0.events.runs import RunPaused, RunResumed, RunStarted
@@ -178,7 +177,7 @@ async def fitted_begin(app: App, begin: Recorded | None, observer: Observer) -> 
             observer.say(notice)
     if run == original:
         return begin
-    config, digest = config_of(run)
+    config, digest = run.to_record()
     event = begin.event.model_copy(update={"config": config, "config_sha": digest})
     return begin.model_copy(update={"event": event})
 

@@ -78,24 +78,25 @@ async def run_projector(settings: Settings, log: Log, stands: Callable[[], None]
 
 
 async def _followed(settings: Settings, log: Log, stands: Callable[[], None]) -> None:
-    projector = (await open_views(settings, log)).projector()
-    with closing(projector):
-        everything = history(settings, log)
-        await _check(settings, projector, log)
-        await projector.catch_up(lambda after: everything(after, 0))
+    async with _caught_up(settings, log) as projector:
         stands()
         await projector.follow(lambda after: log.read_bodies(after, follow=True), log.decode)
 
 
 async def catch_up(settings: Settings, log: Log) -> int:
     """Bring the tables up to the log's present end; the sequence reached."""
-    projector = (await open_views(settings, log)).projector()
-    try:
+    async with _caught_up(settings, log) as projector:
+        return projector.position.seq
+
+
+@asynccontextmanager
+async def _caught_up(settings: Settings, log: Log) -> AsyncIterator[Projector]:
+    """What carries events into the tables, once it has brought them up to the log's present end."""
+    with closing((await open_views(settings, log)).projector()) as projector:
         everything = history(settings, log)
         await _check(settings, projector, log)
-        return await projector.catch_up(lambda after: everything(after, 0))
-    finally:
-        projector.close()
+        await projector.catch_up(lambda after: everything(after, 0))
+        yield projector
 
 
 async def update_tables(settings: Settings, log: Log) -> None:

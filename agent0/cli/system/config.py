@@ -17,11 +17,11 @@ def show(
     as_json: console.Json = False,
 ) -> None:
     """Print the settings in effect; secrets are masked."""
-    from agent0.config.loading import config_of, public, resolve
+    from agent0.config.loading import public, resolve
 
     loaded = resolve(profile, console.overrides(pairs))
     if as_json and not origin:
-        console.data({**public(loaded.settings), "config_sha": config_of(loaded.settings.run)[1]})
+        console.data({**public(loaded.settings), "config_sha": loaded.settings.run.to_record()[1]})
         return
     rows = [{"key": key, "value": value, "origin": where} for key, value, where in loaded.rows()]
     console.table(rows, as_json, ("key", "value", "origin") if origin else ("key", "value"))
@@ -31,12 +31,11 @@ def validate(profile: console.Profile = None, pairs: console.Set = None, as_json
     """Check settings and everything that they name (models, tools, domains, rewards, prompts)."""
     from agent0.assembly.runtime.providers import check_models
     from agent0.assembly.validate.run_config import check_names
-    from agent0.config.loading import config_of
 
     settings = console.settings(profile, pairs)
     check_names(settings.run)
     check_models(settings.run)
-    digest = config_of(settings.run)[1]
+    digest = settings.run.to_record()[1]
     if as_json:
         console.data({"valid": True, "profile": settings.profile, "config_sha": digest})
     else:
