@@ -73,6 +73,20 @@ def test_a_handler_that_fails_again_and_again_is_named_and_no_time_is_left() -> 
     assert retries.text() == "", "what had effects is done"
 
 
+def test_what_is_left_does_not_grow_while_a_model_answers_many_at_once() -> None:
+    progress = Progress()
+    events = played()
+    for recorded in events[: next(n for n, one in enumerate(events) if one.type == "ResultVerified") + 1]:
+        progress.feed(recorded)
+    entered = progress._entered
+    assert entered
+    progress._last = entered + timedelta(seconds=60)
+    paces = [progress.pace(entered + timedelta(seconds=seconds)) for seconds in (60, 70, 100_000)]
+    first, later, overdue = (pace for pace in paces if pace)
+    assert first.left_s and later.left_s == first.left_s - 10 and later.rate == first.rate
+    assert overdue.left_s is None and "left" not in describe(overdue)
+
+
 def test_progress_says_which_handler_fails_until_its_phase_is_over() -> None:
     begun = played()
     first = next(n for n, one in enumerate(begun) if one.type == "ResultVerified")

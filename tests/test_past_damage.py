@@ -15,7 +15,7 @@ from agent0.assembly.replay.rescore import Rescore, rescore_run
 from agent0.assembly.runtime.read_models import catch_up
 from agent0.events.base import Recorded, decode
 from agent0.events.tasks import ResultVerified, RewardAssigned
-from agent0.infra.integrity.seal_journal import Known, SealFile, Stream
+from agent0.infra.integrity.seal_journal import Journal, SealFile, Stream
 from agent0.infra.integrity.sealer import BrokenLogError, extent
 from agent0.infra.log.event_log import LogInfo
 from agent0.provenance.redaction import tombstone
@@ -142,7 +142,7 @@ def test_what_was_redacted_is_left_out_and_said_to_be(tmp_path: Path) -> None:
 
 
 def test_what_reached_further_when_it_was_noted_is_cut_off_though_nothing_sealed_it() -> None:
-    known = Known(streams=(Stream("now", last=10),))
+    known = Journal(streams=(Stream("now", last=10),))
     for last, found in ((10, []), (9, [("truncated", 10, 10)])):
         told = extent(LogInfo(1, last, 100, "now"), known, 0)
         assert [(one.problem, one.first, one.last) for one in told] == found

@@ -18,7 +18,7 @@ from agent0.events.base import Recorded
 from agent0.report.diagnosis.findings import diagnosis, observation_lines, why_lines
 from agent0.report.diagnosis.settings import changes_of
 from agent0.run.diagnosis import diagnose, registered_causes
-from agent0.run.diagnosis.case import Case, Held, Iteration, Observation, Setting, Training
+from agent0.run.diagnosis.case import Case, HeldOutScore, Iteration, Observation, Setting, Training
 from agent0.settings import RunConfig
 from tests.broken_runs import WAYS, lost, retried, then, trained_badly
 from tests.story import whole_run
@@ -117,7 +117,7 @@ COUNTS = dict.fromkeys(("accepted", "cut_off", "attempts", "answered", "unread",
 MORE = dict.fromkeys(("misjudged", "all_right", "all_wrong", "mixed", "repeated", "alike", "given_up"), FEW)
 KINDS = st.dictionaries(st.sampled_from(["malformed", "similar", "ok", "unknown", "timeout", "length"]), FEW)
 PARTS = st.fixed_dictionaries({**COUNTS, **MORE, "refused": KINDS, "calls": KINDS, "ends": KINDS})
-SCORES = st.builds(Held, st.just("e"), st.just("student-0"), FEW, st.just("validation"), st.booleans(), FEW,
+SCORES = st.builds(HeldOutScore, st.just("e"), st.just("student-0"), FEW, st.just("validation"), st.booleans(), FEW,
                    st.none() | st.floats(0, 1))  # fmt: skip
 TRAININGS = st.builds(
     Training,
@@ -139,7 +139,7 @@ TRAININGS = st.builds(
     st.sampled_from(["running", "paused", "failed", "finished", "cancelled"]),
 )
 def test_a_diagnosis_is_total(
-    parts: list[dict[str, Any]], trainings: list[Training], scores: list[Held], status: str
+    parts: list[dict[str, Any]], trainings: list[Training], scores: list[HeldOutScore], status: str
 ) -> None:
     """Whatever a run came to: nothing is raised, and every cause has a sentence and fits the order."""
     counted = tuple(Iteration(number=n, **one) for n, one in enumerate(parts))

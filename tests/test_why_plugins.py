@@ -13,7 +13,7 @@ from agent0.registry import is_defect, raised_in
 from agent0.report.diagnosis.findings import why_lines
 from agent0.rewards import receipt
 from agent0.run.diagnosis import diagnose
-from agent0.run.diagnosis.case import Case, Held, Retry, Setting, Training, Wait
+from agent0.run.diagnosis.case import Case, HeldOutScore, Retry, Setting, Training, Wait
 from agent0.run.diagnosis.causes.environment import faulty_file
 from agent0.settings import RunConfig
 from agent0.tasks.families import families
@@ -149,7 +149,9 @@ def test_a_reward_that_pays_for_wrong_answers_is_named(tmp_path: Path, value: st
         assert held["evidence"][0]["attempt"] and held["evidence"][0]["event"] == held["step"]["event"] > 0
 
 
-FLAT = tuple(Held(f"e{n}", "base", n, "validation", True, 12, 0.25, outcomes="1" * 3 + "0" * 9) for n in (-1, 0))
+FLAT = tuple(
+    HeldOutScore(f"e{n}", "base", n, "validation", True, 12, 0.25, outcomes="1" * 3 + "0" * 9) for n in (-1, 0)
+)
 TRAINED = Training("student-0", "student", 0, "base", "promoted", samples=9)
 
 

@@ -14,7 +14,7 @@ from agent0.config.setting_entries import amended
 from agent0.evaluation.promotion import judge
 from agent0.report.diagnosis.findings import why_lines
 from agent0.run.diagnosis import diagnose
-from agent0.run.diagnosis.case import Case, Cause, Held, Iteration, Setting, Training
+from agent0.run.diagnosis.case import Case, Cause, HeldOutScore, Iteration, Setting, Training
 from agent0.settings import RunConfig
 from agent0.settings.evaluation import EvaluationConfig
 from agent0.state.run_state import Checkpoint, ValidationScore
@@ -36,8 +36,8 @@ LENIENT = VERIFIER.replace("strict", "lenient").replace("False", "True").replace
 UNLEARNT = Training("student-0", "student", 0, "base", "unchanged", skipped={"off_frontier": 60})
 RUINED = Training("student-0", "student", 0, "base", "rejected", samples=20, metrics={"loss": 0.2}, requested=50)
 FELL = (
-    Held("base", "base", -1, "validation", True, 30, 0.4, outcomes="1" * 12 + "0" * 18),
-    Held("new", "student-0", 0, "validation", True, 30, 0.1, outcomes="1" * 3 + "0" * 27),
+    HeldOutScore("base", "base", -1, "validation", True, 30, 0.4, outcomes="1" * 12 + "0" * 18),
+    HeldOutScore("new", "student-0", 0, "validation", True, 30, 0.1, outcomes="1" * 3 + "0" * 27),
 )
 
 
@@ -151,7 +151,7 @@ def test_a_verifier_of_a_plugin_that_never_says_right_is_named() -> None:
 
 @given(st.lists(PARTS, max_size=3), st.lists(TRAININGS, max_size=3), st.lists(SCORES, max_size=3), st.booleans())
 def test_what_mends_a_run_changes_it_and_can_be_run(
-    parts: list[dict[str, Any]], trainings: list[Training], scores: list[Held], mine: bool
+    parts: list[dict[str, Any]], trainings: list[Training], scores: list[HeldOutScore], mine: bool
 ) -> None:
     config = RunConfig.model_validate({"plugins": {"my_reward": "0" * 64} if mine else {}})
     counted = tuple(Iteration(number=n, **one) for n, one in enumerate(parts))
@@ -173,8 +173,8 @@ SIZES = tuple(
     for key, here, there in (("attempts", 4, 8), ("iterations", 1, 8), ("tasks", 8, 64))
 )
 WORSE = (
-    Held("base", "base", -1, "validation", True, 40, 0.4, outcomes="1" * 16 + "0" * 24),
-    Held("new", "student-0", 0, "validation", True, 40, 0.2, outcomes="1" * 7 + "0" * 32 + "1"),
+    HeldOutScore("base", "base", -1, "validation", True, 40, 0.4, outcomes="1" * 16 + "0" * 24),
+    HeldOutScore("new", "student-0", 0, "validation", True, 40, 0.2, outcomes="1" * 7 + "0" * 32 + "1"),
 )
 MADE = Training("student-0", "student", 0, "base", "promoted", samples=20)
 
@@ -255,7 +255,9 @@ def test_a_validation_of_one_item_is_named_and_not_what_else_of_the_evaluation_d
     usual = EvaluationConfig()
     own = {"validation": 1, "test": 0, "forced_tool": False}
     changes = tuple(Setting(f"run.evaluation.{k}", v, getattr(usual, k), "profile tiny") for k, v in own.items())
-    solved = tuple(Held(e, e, n, "validation", True, 1, 1.0, outcomes="1") for n, e in ((-1, "base"), (0, "student-0")))
+    solved = tuple(
+        HeldOutScore(e, e, n, "validation", True, 1, 1.0, outcomes="1") for n, e in ((-1, "base"), (0, "student-0"))
+    )
     first = found(MIXED, trainings=(MADE,), scores=solved, changes=changes)[0]
     assert first.conclusion.endswith("(run.evaluation.validation is 1, in profile tiny 150)"), first
     for n in (30, 1):
@@ -279,7 +281,7 @@ def test_an_iteration_without_contrast_is_no_fault_of_a_run_that_learned(
 ) -> None:
     seen: dict[str, Any] = {**MIXED, "all_right": 12 - mixed, "all_wrong": 0, "mixed": mixed}
     later = (Training("student-1", "student", 1, "base", "promoted", samples=20),) if again else ()
-    scores = tuple(Held(f"e{n}", "x", n, "validation", True, 40, one) for n, one in ((-1, 0.3), (0, last)))
+    scores = tuple(HeldOutScore(f"e{n}", "x", n, "validation", True, 40, one) for n, one in ((-1, 0.3), (0, last)))
     case = Case("r1", "tiny", status, RunConfig(), iterations=(Iteration(0, **seen),), trainings=(UNLEARNT, *later),
                 scores=scores)  # fmt: skip
     assert any(one.name == "contrast" for one in diagnose(case)) is accused

@@ -20,7 +20,7 @@ from agent0.projections.evaluation_items import conversation_at, last_reply
 from agent0.report.answers import MAX_TRUNCATED
 from agent0.stats.calibrators import brier, ece, ece_interval, reliability
 
-Asked = Mapping[str, Mapping[str, Item]]
+QuestionItems = Mapping[str, Mapping[str, Item]]
 """Benchmark -> id -> item, for benchmarks whose rows are there as they were."""
 
 MODES = 20
@@ -33,7 +33,11 @@ LONG = 1500
 
 
 def bench_findings(
-    db: sqlite3.Connection, artifacts: Artifacts, run: str, questions: Asked, max_truncated: float = MAX_TRUNCATED
+    db: sqlite3.Connection,
+    artifacts: Artifacts,
+    run: str,
+    questions: QuestionItems,
+    max_truncated: float = MAX_TRUNCATED,
 ) -> Row:
     """Everything about ``run``, or about the newest, as JSON would have it. Where more than the share ``max_truncated``
     of replies were cut off, an accuracy is no score of the model.
@@ -164,7 +168,7 @@ def _worth(confidences: list[float], outcomes: list[bool]) -> Row:
     }
 
 
-def _wrong(db: sqlite3.Connection, artifacts: Artifacts, rows: Sequence[Row], questions: Asked) -> list[Row]:
+def _wrong(db: sqlite3.Connection, artifacts: Artifacts, rows: Sequence[Row], questions: QuestionItems) -> list[Row]:
     """Some wrong items of each benchmark and mode: of different mistakes first."""
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows:
@@ -187,7 +191,7 @@ def _various(rows: Sequence[Row]) -> list[Row]:
     return [row for *_, row in sorted(ordered, key=lambda item: item[:2])[:SAMPLES]]
 
 
-def _answered_row(row: Row, questions: Asked) -> Row:
+def _answered_row(row: Row, questions: QuestionItems) -> Row:
     names = ("benchmark", "mode", "item", "sample", "answer", "reason", "error", "end", "tool_calls", "tool_ok")
     item = questions.get(row["benchmark"], {}).get(row["item"])
     context = {"reason": row["reason"] or "", "end": row["end"] or "", "right": item.gold if item else ""}

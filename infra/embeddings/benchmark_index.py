@@ -21,7 +21,7 @@ from agent0.ports.storage import Contamination
 from agent0.settings import CurriculumConfig
 from agent0.tasks.decontamination import Reference, ReferenceIndex
 
-Made = tuple[tuple[str, int, int], ...]
+GeneratedSuites = tuple[tuple[str, int, int], ...]
 """Suites made from a seed: benchmark, how many items, seed."""
 _AT_ONCE = 256
 """Texts a call of the embedder; between calls others have their turn."""
@@ -41,7 +41,7 @@ class BenchmarkRows(Contamination):
         self._files: dict[str, str] = {}
         self.references: list[Reference] = []
         """Every item, in the order of benchmarks and rows."""
-        self._held: dict[tuple[str, int, Made], ReferenceIndex] = {}
+        self._held: dict[tuple[str, int, GeneratedSuites], ReferenceIndex] = {}
         self._building = asyncio.Lock()
         if folder is not None:
             self._read(folder)
@@ -94,7 +94,7 @@ class BenchmarkRows(Contamination):
                 "benchmarks.folder is of no use.", why, "Name another folder, or none. See: agent0 bench list"
             )
 
-    async def _index(self, n: int, embedder: Embedder, generated: Made) -> ReferenceIndex:
+    async def _index(self, n: int, embedder: Embedder, generated: GeneratedSuites) -> ReferenceIndex:
         async with self._building:
             key = embedder.version, n, generated
             if key not in self._held:

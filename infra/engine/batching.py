@@ -7,21 +7,21 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-Asked = TypeVar("Asked")
+Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 WAIT_S, ROUNDS = 0.004, 8
 """Waits before a batch starts while requests trickle in one by one."""
 
 
 @dataclass(frozen=True)
-class _Waiting(Generic[Asked, Answer]):
-    request: Asked
+class _Waiting(Generic[Request, Answer]):
+    request: Request
     key: Hashable
     size: int
     answer: "asyncio.Future[Answer]"
 
 
-class Batcher(Generic[Asked, Answer]):
+class Batcher(Generic[Request, Answer]):
     """Gathers ``ask`` calls for ``run(key, batch)``, which answers each or gives an exception in its place.
 
     Groups (runs) take turns, one request each, so a large run does not starve a small one. Within a batch all share
@@ -29,15 +29,15 @@ class Batcher(Generic[Asked, Answer]):
     """
 
     def __init__(
-        self, run: "Callable[[Hashable, Sequence[Asked]], Awaitable[Sequence[Answer | Exception]]]", *, max_batch: int
+        self, run: "Callable[[Hashable, Sequence[Request]], Awaitable[Sequence[Answer | Exception]]]", *, max_batch: int
     ) -> None:
         self._run, self._max = run, max_batch
-        self._groups: dict[str, deque[_Waiting[Asked, Answer]]] = {}
+        self._groups: dict[str, deque[_Waiting[Request, Answer]]] = {}
         self._task: asyncio.Task[None] | None = None
 
-    async def ask(self, request: Asked, *, key: Hashable, group: str, size: int) -> Answer:
+    async def ask(self, request: Request, *, key: Hashable, group: str, size: int) -> Answer:
         """The answer to one request."""
-        waiting = _Waiting[Asked, Answer](request, key, size, asyncio.get_running_loop().create_future())
+        waiting = _Waiting[Request, Answer](request, key, size, asyncio.get_running_loop().create_future())
         self._groups.setdefault(group, deque()).append(waiting)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._work())
@@ -72,8 +72,8 @@ class Batcher(Generic[Asked, Answer]):
             before = count
             await asyncio.sleep(WAIT_S)
 
-    def _next(self) -> "list[_Waiting[Asked, Answer]]":
-        batch: list[_Waiting[Asked, Answer]] = []
+    def _next(self) -> "list[_Waiting[Request, Answer]]":
+        batch: list[_Waiting[Request, Answer]] = []
         turn = deque(self._groups)
         first = turn[0]
         while turn and len(batch) < self._max:
@@ -88,8 +88,8 @@ class Batcher(Generic[Asked, Answer]):
 
     @staticmethod
     def _take(
-        group: "deque[_Waiting[Asked, Answer]]", key: Hashable, *, any_key: bool
-    ) -> "_Waiting[Asked, Answer] | None":
+        group: "deque[_Waiting[Request, Answer]]", key: Hashable, *, any_key: bool
+    ) -> "_Waiting[Request, Answer] | None":
         for index, waiting in enumerate(group):
             if waiting.answer.done():
                 continue
@@ -100,7 +100,7 @@ class Batcher(Generic[Asked, Answer]):
             group.clear()
         return None
 
-    async def _answer(self, batch: "list[_Waiting[Asked, Answer]]") -> None:
+    async def _answer(self, batch: "list[_Waiting[Request, Answer]]") -> None:
         try:
             answers: Sequence[Answer | Exception] = await self._run(
                 batch[0].key, [waiting.request for waiting in batch]

@@ -59,7 +59,7 @@ class Archived:
 
 
 @dataclass(frozen=True)
-class Known:
+class Journal:
     """The whole file. ``left`` is the archive whose stream was given up and has no successor yet."""
 
     streams: tuple[Stream, ...] = ()
@@ -107,7 +107,7 @@ class SealFile:
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", self.home / NAME)
 
-    def read(self) -> Known:
+    def read(self) -> Journal:
         """Everything noted so far. A last line that was cut off by a crash counts for nothing.
 
         Raises:
@@ -117,14 +117,14 @@ class SealFile:
         try:
             text = self.path.read_bytes()
         except FileNotFoundError:
-            return Known()
+            return Journal()
         *lines, _ = text.split(b"\n")
         facts = [self._fact(number, line) for number, line in enumerate(lines, 1)]
         streams = tuple(fact for fact in facts if isinstance(fact, Stream))
         seals = tuple(fact for fact in facts if isinstance(fact, Seal))
         archives = tuple(fact for fact in facts if isinstance(fact, Archived))
         left = facts[-1] if facts and isinstance(facts[-1], Archived) else None
-        return Known(streams, seals, archives, left)
+        return Journal(streams, seals, archives, left)
 
     def note(self, *facts: Stream | Seal | Archived) -> None:
         """Add what is not there yet, in order; on disk when this returns. A seal is noted only behind the last one.
@@ -215,7 +215,7 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _is_new(fact: Stream | Seal | Archived, recorded: Known) -> bool:
+def _is_new(fact: Stream | Seal | Archived, recorded: Journal) -> bool:
     if isinstance(fact, Seal):
         return not recorded.seals or fact.seq > recorded.seals[-1].seq
     return fact not in (recorded.streams if isinstance(fact, Stream) else recorded.archives)

@@ -11,7 +11,7 @@ from typing import IO
 from agent0.errors import DependencyError, LogError, NotFoundError
 from agent0.events.alarms import LOG, LogSealed
 from agent0.events.base import Recorded
-from agent0.infra.integrity.seal_journal import Known, SealFile, Stream
+from agent0.infra.integrity.seal_journal import Journal, SealFile, Stream
 from agent0.infra.log.event_log import Log, LogInfo
 from agent0.infra.log.reader import GapError
 from agent0.infra.log.server_folder import UNCLEAN, provisioning
@@ -89,13 +89,13 @@ async def check(log: Log, file: SealFile, reached: int = 0, copy: Copy = _nothin
     file.note(*chain.met)
 
 
-async def first_sight(log: Log) -> Known:
+async def first_sight(log: Log) -> Journal:
     """A log that this data folder has noted nothing of is taken as it is."""
     info = await log.info()
-    return Known(streams=(Stream(info.created, max(1, info.first_seq)),))
+    return Journal(streams=(Stream(info.created, max(1, info.first_seq)),))
 
 
-def extent(info: LogInfo, recorded: Known, reached: int) -> list[LogMismatch]:
+def extent(info: LogInfo, recorded: Journal, reached: int) -> list[LogMismatch]:
     """Whether the stream is the one that is known, and as long as it was."""
     stream = recorded.stream
     if stream is None:
@@ -114,7 +114,7 @@ def extent(info: LogInfo, recorded: Known, reached: int) -> list[LogMismatch]:
     return differences
 
 
-async def _newest_differs(log: Log, recorded: Known) -> AsyncIterator[LogMismatch]:
+async def _newest_differs(log: Log, recorded: Journal) -> AsyncIterator[LogMismatch]:
     if seal := recorded.newest:
         with contextlib.suppress(NotFoundError):
             if seal_of(seal.seq, await log.body(seal.seq)) == seal:
@@ -132,7 +132,7 @@ def require(differences: Sequence[LogMismatch]) -> None:
         raise BrokenLogError(differences)
 
 
-def begin(recorded: Known, whole: bool = False) -> Chain:
+def begin(recorded: Journal, whole: bool = False) -> Chain:
     """Right behind the newest seal that is known; at the beginning where there is none, or where ``whole``."""
     if recorded.newest and not whole:
         return Chain.after(recorded.newest)
@@ -188,7 +188,7 @@ async def _is_readable(log: Log, seq: int) -> bool:
 
 
 async def verify(
-    log: Log, recorded: Known, kept: Sequence[Seal] = (), reached: int = 0, copy: Copy = _nothing
+    log: Log, recorded: Journal, kept: Sequence[Seal] = (), reached: int = 0, copy: Copy = _nothing
 ) -> Verified:
     """Read the whole log and compare it with its own seals, with those noted outside it (``recorded``, and ``kept``
     with the tables), and where a segment differs with a ``copy`` of its events, to say which."""

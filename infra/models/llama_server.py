@@ -25,7 +25,7 @@ FORCED = 1000.0
 
 
 @dataclass(frozen=True)
-class Said:
+class WrittenText:
     """What a served model wrote. ``steps`` is empty where the server gives no log-probabilities."""
 
     text: str
@@ -46,7 +46,7 @@ class ServedModel(Protocol):
         """The prompt that the server's chat template makes of ``turns``; None where the server cannot show it."""
         ...
 
-    async def write(self, prompt: Sequence[int], text: str, count: int, adapted: bool) -> Said | None:
+    async def write(self, prompt: Sequence[int], text: str, count: int, adapted: bool) -> WrittenText | None:
         """What it writes after ``prompt``, which spells ``text``; None where it cannot leave its adapter out."""
         ...
 
@@ -91,7 +91,7 @@ class LlamaServer:
         body = {"content": text, "add_special": False, "parse_special": True}
         return list((await self._request("POST", "/tokenize", body))["tokens"])
 
-    async def write(self, prompt: Sequence[int], text: str, count: int, adapted: bool) -> Said | None:
+    async def write(self, prompt: Sequence[int], text: str, count: int, adapted: bool) -> WrittenText | None:
         """Greedily after the token ids ``prompt``, with its adapters or without."""
         scales = dict.fromkeys(await self.adapters(), float(adapted))
         return None if not adapted and not scales else await self.go_on(prompt, count, scales)
@@ -103,7 +103,7 @@ class LlamaServer:
         scales: Mapping[int, float],
         alternatives: int = SEEN,
         forced: int | None = None,
-    ) -> Said:
+    ) -> WrittenText:
         """What it writes greedily after the token ids ``prompt``, with its adapters at ``scales``; or only ``forced``.
 
         The server tells nothing of a last token that ends within a character.
@@ -125,7 +125,7 @@ class LlamaServer:
             )
             for p in reply.get("completion_probabilities", ())
         )
-        return Said(str(reply["content"]), steps)
+        return WrittenText(str(reply["content"]), steps)
 
     async def _request(self, method: str, path: str, body: Any = None) -> Any:
         try:

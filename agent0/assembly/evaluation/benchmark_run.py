@@ -62,7 +62,7 @@ class Progress:
 
 
 Report = Callable[[Progress], None]
-Held = tuple[Benchmark, list[Item]]
+BenchmarkItems = tuple[Benchmark, list[Item]]
 RUNS = "agent0 bench runs"
 """What tells the ids of benchmark runs."""
 
@@ -72,13 +72,13 @@ def resume_command(run: str, folder: Path) -> str:
     return f"agent0 bench run --resume {run} --data {shlex.quote(str(folder))}"
 
 
-def read_plan(plan: Plan) -> tuple[dict[str, Held], dict[str, str]]:
+def read_plan(plan: Plan) -> tuple[dict[str, BenchmarkItems], dict[str, str]]:
     """Items of every benchmark of ``plan``, and the digests of their files, or of the items where they are made.
 
     Raises:
         ConfigError, NotFoundError: no such benchmark, no such file, or a row that is none.
     """
-    benchmark_items: dict[str, Held] = {}
+    benchmark_items: dict[str, BenchmarkItems] = {}
     files: dict[str, str] = {}
     for entry in chosen(plan.benchmarks):
         if entry.make:
@@ -175,7 +175,11 @@ async def _with_tool_form(bench: BenchmarkContext, say: Callable[[str], object])
 
 
 def _began(
-    settings: Settings, actor: StudentConfig, plan: Plan, benchmarks: Mapping[str, Held], files: dict[str, str]
+    settings: Settings,
+    actor: StudentConfig,
+    plan: Plan,
+    benchmarks: Mapping[str, BenchmarkItems],
+    files: dict[str, str],
 ) -> BenchmarkStarted:
     return BenchmarkStarted(
         name=settings.profile,
@@ -218,7 +222,7 @@ def version(entry: Benchmark, actor: StudentConfig, modes: Sequence[Mode] = ("to
     return sha256(f"{entry.name} {' '.join(prompts)}")[:12]
 
 
-def _model(actor: StudentConfig, models: Models, benchmarks: Mapping[str, Held]) -> Model:
+def _model(actor: StudentConfig, models: Models, benchmarks: Mapping[str, BenchmarkItems]) -> Model:
     """The student's; the scripted provider replays references, which checks everything but a model."""
     if actor.provider != "scripted":
         return models.open(actor)

@@ -79,7 +79,7 @@ async def evaluate_routed(
         scored = await taken_up(log, run, began(settings, plan))
         ports = await open_rollout_ports(settings, FileArtifacts(settings.home), stack, log)
         ways = [
-            Asked(way, ports.models.open(actor), actor, None if way == "cloud" else plan.adapter)
+            WayToAsk(way, ports.models.open(actor), actor, None if way == "cloud" else plan.adapter)
             for way, actor in actors.items()
         ]
         scored += await Asking(settings, plan, run, log, ways, ports).all(tasks, scored, report)
@@ -138,7 +138,7 @@ def name_of(plan: Plan, way: Way) -> str:
 
 
 @dataclass(frozen=True)
-class Asked:
+class WayToAsk:
     """A way to ask: the model behind it, how it attempts tasks, and its weights."""
 
     way: Way
@@ -156,7 +156,7 @@ class Asking:
         plan: Plan,
         run: str,
         log: Log,
-        ways: Sequence[Asked],
+        ways: Sequence[WayToAsk],
         ports: RolloutPorts,
     ) -> None:
         self._settings, self._plan, self._run, self._log = settings, plan, run, log
@@ -170,7 +170,7 @@ class Asking:
         room, whole, out = asyncio.Semaphore(self._plan.at_once), len(self._ways) * len(tasks), list[ItemScored]()
         report(whole - len(todo), whole)
 
-        async def ask_task(way: Asked, task: Task) -> None:
+        async def ask_task(way: WayToAsk, task: Task) -> None:
             async with room:
                 item = await self._answer(way, task)
                 name = effect_id(self._run, f"{item.benchmark}/{item.item}", 0)
@@ -183,7 +183,7 @@ class Asking:
                 group.create_task(ask_task(way, task))
         return out
 
-    async def _answer(self, asking: Asked, task: Task) -> ItemScored:
+    async def _answer(self, asking: WayToAsk, task: Task) -> ItemScored:
         plan, actor, ports = self._plan, asking.actor, self._ports
         token = f"{asking.way}-{sha256(task.canonical)[:16]}"
         conditions = Conditions(
@@ -297,7 +297,7 @@ async def measure_loss(
         model = ports.models.open(student)
         shorten = shortening_of(how, writer, ports.models.open, within_s=PATIENCE_S)
         shorter = Compressing(model, shorten)
-        ways = [Asked("plain", model, student, plan.adapter), Asked("compressed", shorter, student, plan.adapter)]
+        ways = [WayToAsk("plain", model, student, plan.adapter), WayToAsk("compressed", shorter, student, plan.adapter)]
         scored += await Asking(settings, plan, run, log, ways, ports).all(tasks, scored, report)
         await log.queue.join()
         costs = await costs_of(log, run)

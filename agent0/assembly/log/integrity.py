@@ -11,7 +11,7 @@ from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import Agent0Error
 from agent0.events.alarms import LOG
 from agent0.infra.integrity import sealer as seals
-from agent0.infra.integrity.seal_journal import Known, SealFile
+from agent0.infra.integrity.seal_journal import Journal, SealFile
 from agent0.infra.integrity.sealer import Sealer, Verified
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.reader import GapError
@@ -29,7 +29,7 @@ def seal_file(settings: Settings) -> SealFile:
     return SealFile(settings.home)
 
 
-def topology(settings: Settings, recorded: Known | None = None) -> Topology:
+def topology(settings: Settings, recorded: Journal | None = None) -> Topology:
     """Make the expected configuration of the log's streams."""
     recorded = recorded or seal_file(settings).read()
     stream = recorded.stream
@@ -114,12 +114,12 @@ class _Copy:
     def __init__(self, settings: Settings) -> None:
         self._path = settings.home / "tables" / "view.db"
 
-    def reached(self, recorded: Known) -> int:
+    def reached(self, recorded: Journal) -> int:
         """How far they have come."""
         at = self._ask(position)
         return at.seq if at and at.stream == recorded.identity else 0
 
-    def seals(self, recorded: Known) -> list[Seal]:
+    def seals(self, recorded: Journal) -> list[Seal]:
         """The seals they have seen."""
         return [Seal(**row) for row in self._ask(list_seals) or ()] if self.reached(recorded) else []
 

@@ -15,7 +15,7 @@ from agent0.events.base import sha256
 from agent0.infra.integrity.archive import Manifest, artifact_name, events_of, manifest_of
 from agent0.infra.integrity.archive_check import examine
 from agent0.infra.integrity.archive_place import ArchivePlace, DamagedError, open_archive, read
-from agent0.infra.integrity.seal_journal import IMPORTING, Known, SealFile, Stream
+from agent0.infra.integrity.seal_journal import IMPORTING, Journal, SealFile, Stream
 from agent0.infra.integrity.sealer import begin, require, through
 from agent0.infra.log.event_log import Log, NoLogError
 from agent0.infra.log.nats_server import open_server
@@ -126,7 +126,7 @@ async def _restore(settings: Settings, staging: Path, storage: ArchivePlace, man
             info = await log.info()
             out = (*manifest.redacted, *manifest.elsewhere)
             stream = Stream(info.created, manifest.first, manifest.before, out, manifest.last)
-            chain = begin(Known(streams=(stream,)))
+            chain = begin(Journal(streams=(stream,)))
             require([difference async for difference in through(log, chain, manifest.last)])
             if (chain.close(), info.last_seq) != (manifest.after, manifest.last):
                 raise LogError("The log does not hold what the archive does.", fix="Nothing was changed; try again.")

@@ -10,7 +10,7 @@ from agent0.assembly.models.export import ExportSource
 from agent0.errors import ConfigError, bare_url
 from agent0.evaluation.serving_parity import PROBES, TOKENS, DecodedToken, Parity, limit, parity, probes
 from agent0.events.values import Turn
-from agent0.infra.models.llama_server import LlamaServer, Said, ServedModel, kind_of, spelt
+from agent0.infra.models.llama_server import LlamaServer, ServedModel, WrittenText, kind_of, spelt
 from agent0.infra.models.ollama.registry import OllamaServed
 from agent0.infra.models.transformers import Transformers
 from agent0.infra.storage.files import file_digest
@@ -74,12 +74,12 @@ async def reference(
     return both[0], both[1]
 
 
-async def _written(server: ServedModel, source: ExportSource, written: Generation, adapted: bool) -> Said | None:
+async def _written(server: ServedModel, source: ExportSource, written: Generation, adapted: bool) -> WrittenText | None:
     return await server.write(written.prompt_ids, spelt(source.base, written.prompt_ids), TOKENS, adapted)
 
 
 def _compared(
-    server: ServedModel, expected: Sequence[Generation], served: Sequence[Said | None], tolerance: float
+    server: ServedModel, expected: Sequence[Generation], served: Sequence[WrittenText | None], tolerance: float
 ) -> dict[str, object]:
     """By log-probability where the server tells them, else by text."""
     turns = [turn for turn in served if turn is not None]
@@ -98,7 +98,7 @@ def _compared(
     return {**numbers, "by": "token id" if by_id else "token text", "agree": measured.within(tolerance)}
 
 
-def _parity(server: ServedModel, expected: Sequence[Generation], served: Sequence[Said | None]) -> Parity:
+def _parity(server: ServedModel, expected: Sequence[Generation], served: Sequence[WrittenText | None]) -> Parity:
     by_id = server.kind != "ollama"
     return parity([_steps(turn, by_id) for turn in expected], [turn.steps for turn in served if turn is not None])
 

@@ -57,7 +57,8 @@ class Milestone:
 @dataclass(frozen=True)
 class Pace:
     """Where a run is now. ``done`` of ``total`` attempts of this iteration, or items of the evaluations under way;
-    ``rate``: how many a second since the phase began; ``left_s`` for the others. ``total`` 0: nothing is counted."""
+    ``rate``: how many a second, from the phase's begin to the last event; ``left_s`` for the others. ``total`` 0:
+    nothing is counted."""
 
     phase: str
     iteration: int
@@ -174,11 +175,21 @@ class Progress:
             phase, done, total = PROPOSING, sum(t.proposed for t in state.tasks.values()), state.config.tasks
         elif phase == "tasks":
             done, total = resolved_attempts(state), state.config.tasks * state.config.attempts
-        spent = max((moment - self._entered).total_seconds(), 1e-6) if self._entered else 0.0
-        rate = done / spent if spent else 0.0
+        rate, left = self._rate(moment, done, total)
         failing = self.retries.text()
-        left = (total - done) / rate if rate and not failing else None
+        left = None if failing else left
         return Pace(phase, state.iteration, done, total, rate, left, waits=self._waits(state), failing=failing)
+
+    def _rate(self, moment: datetime, done: int, total: int) -> tuple[float, float | None]:
+        """How many a second up to the last event, and the seconds left; None where that is not known, or is over: a
+        model that answers a hundred at once is silent until it has."""
+        entered, last = self._entered or moment, self._last or moment
+        until = last if last > entered else moment
+        spent = (until - entered).total_seconds()
+        if not done or spent <= 0:
+            return 0.0, None
+        left = (total - done) * spent / done - (moment - until).total_seconds()
+        return done / spent, left if left >= 0 else None
 
     def _waits(self, state: RunState) -> str:
         if state.status == "paused":

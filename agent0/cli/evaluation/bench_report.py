@@ -11,7 +11,7 @@ from agent0.cli.evaluation.report import Out, written
 from agent0.errors import Agent0Error
 
 if TYPE_CHECKING:
-    from agent0.report.benchmark_findings import Asked
+    from agent0.report.benchmark_findings import QuestionItems
 
 BenchRun = Annotated[str, typer.Argument(metavar="BENCH_RUN", help="Id of a benchmark run, or LAST for the newest.")]
 
@@ -52,7 +52,7 @@ def bench_report(
     console.text(path)
 
 
-def _questions(settings: dict[str, Any], folder: Path) -> "Asked":
+def _questions(settings: dict[str, Any], folder: Path) -> "QuestionItems":
     """Items by id, of benchmarks whose rows are at hand just as they were and may be passed on."""
     from agent0.assembly.evaluation.benchmark_run import Plan, read_plan
 

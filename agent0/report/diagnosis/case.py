@@ -10,7 +10,7 @@ from agent0.projections.runs import show_run
 from agent0.report.diagnosis.iterations import iterations_of, part_means
 from agent0.report.diagnosis.replies import failed_replies
 from agent0.report.diagnosis.settings import changes_of, recorded_config
-from agent0.run.diagnosis.case import NEVER, Case, Held, Loss, Retry, Training, Wait
+from agent0.run.diagnosis.case import NEVER, Case, HeldOutScore, Loss, Retry, Training, Wait
 from agent0.run.diagnosis.local_state import LocalState
 from agent0.settings import RunConfig
 
@@ -90,7 +90,7 @@ def _trainings(db: sqlite3.Connection, run: str, marks: Mapping[str, list[Row]])
     return tuple(Training(**row, requested=requested.get(row["checkpoint"], 0)) for row in rows)
 
 
-def _scores(db: sqlite3.Connection, run: str) -> tuple[Held, ...]:
+def _scores(db: sqlite3.Connection, run: str) -> tuple[HeldOutScore, ...]:
     rows = select(
         db,
         "SELECT evaluation, checkpoint, iteration, split, status = 'evaluated' AS done, coalesce(n, 0) AS n, accuracy,"
@@ -99,7 +99,7 @@ def _scores(db: sqlite3.Connection, run: str) -> tuple[Held, ...]:
         " ORDER BY evaluated_seq IS NULL, evaluated_seq, evaluation",
         (run,),
     )
-    return tuple(Held(**row) for row in rows)
+    return tuple(HeldOutScore(**row) for row in rows)
 
 
 def _waits(db: sqlite3.Connection, run: str, marks: Mapping[str, list[Row]]) -> tuple[Wait, ...]:

@@ -179,7 +179,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldOutScore:
     """A checkpoint's score on held-out tasks, or the request for one that is not done."""
 
     evaluation: str
@@ -279,7 +279,7 @@ class Case:
     changes: tuple[Setting, ...] = ()
     iterations: tuple[Iteration, ...] = ()
     trainings: tuple[Training, ...] = ()
-    scores: tuple[Held, ...] = ()
+    scores: tuple[HeldOutScore, ...] = ()
     part_means: tuple[PartMeans, ...] = ()
     """Parts of the student's reward that are of a user's file, or weigh less than nothing."""
     waits: tuple[Wait, ...] = ()
@@ -324,7 +324,7 @@ class Case:
             value = getattr(value, part)
         return value
 
-    def validations(self) -> Iterator[Held]:
+    def validations(self) -> Iterator[HeldOutScore]:
         """Scores on validation tasks, in order."""
         return (score for score in self.scores if score.split == "validation" and score.done)
 

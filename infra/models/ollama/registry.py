@@ -11,7 +11,7 @@ import httpx
 from agent0.errors import Agent0Error, DependencyError, OperationError
 from agent0.evaluation.serving_parity import DecodedToken
 from agent0.events.values import Turn
-from agent0.infra.models.llama_server import FAILURES, Said, client_of, refused
+from agent0.infra.models.llama_server import FAILURES, WrittenText, client_of, refused
 from agent0.infra.storage.files import file_digest
 
 OLDEST, ADAPTERS_GONE = (0, 30, 0), (0, 34, 1)
@@ -136,7 +136,7 @@ class OllamaServed:
         rendered_text = (reply.get("_debug_info") or {}).get("rendered_template")
         return str(rendered_text) if rendered_text else None
 
-    async def write(self, prompt: Sequence[int], text: str, count: int, adapted: bool) -> Said | None:
+    async def write(self, prompt: Sequence[int], text: str, count: int, adapted: bool) -> WrittenText | None:
         """Greedily after ``text``, which no template touches; without the adapter where its base has a name."""
         name = self._name
         if not adapted:
@@ -154,7 +154,7 @@ class OllamaServed:
             )
             for token in reply.get("logprobs") or ()
         )
-        return Said(str(reply.get("response", "")), steps)
+        return WrittenText(str(reply.get("response", "")), steps)
 
 
 def blob_of(modelfile: str, command: str) -> str:

@@ -3,7 +3,18 @@
 from dataclasses import replace
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import NEVER, Case, Cause, Held, Iteration, Observation, Setting, blamed, of, short
+from agent0.run.diagnosis.case import (
+    NEVER,
+    Case,
+    Cause,
+    HeldOutScore,
+    Iteration,
+    Observation,
+    Setting,
+    blamed,
+    of,
+    short,
+)
 from agent0.run.diagnosis.sizes import far_off, size_words, smaller
 from agent0.settings.evaluation import EvaluationConfig
 from agent0.stats.paired_tests import mcnemar
@@ -51,7 +62,7 @@ def _empty(case: Case) -> Cause | None:
     return None
 
 
-def _cause(case: Case, conclusion: str, score: Held, *, fatal: bool) -> Cause:
+def _cause(case: Case, conclusion: str, score: HeldOutScore, *, fatal: bool) -> Cause:
     settings = case.changed(*KEYS)
     evidence = (Observation(f"{score.evaluation}: {score.n} items", checkpoint=score.checkpoint, event=score.event),)
     conclusion = f"{conclusion} ({blamed(case, settings, 'run.evaluation.levels', 'run.curriculum.levels')})"
@@ -64,7 +75,7 @@ def _cause(case: Case, conclusion: str, score: Held, *, fatal: bool) -> Cause:
     )
 
 
-def _other(case: Case, score: Held) -> dict[str, object]:
+def _other(case: Case, score: HeldOutScore) -> dict[str, object]:
     """Settings to try other values of, where none differs: as many tasks as usual, or harder, or easier ones."""
     if not score.n:
         return {f"run.evaluation.{score.split}": EvaluationConfig.model_fields[score.split].default}
@@ -112,7 +123,7 @@ def few_items(case: Case) -> Cause | None:
     )
 
 
-def _no_better(first: Held, last: Held) -> bool:
+def _no_better(first: HeldOutScore, last: HeldOutScore) -> bool:
     return (last.accuracy or 0.0) <= (first.accuracy or 0.0)
 
 
@@ -156,7 +167,7 @@ def decline(case: Case) -> Cause | None:
     return None
 
 
-def _worse(first: Held, last: Held) -> str:
+def _worse(first: HeldOutScore, last: HeldOutScore) -> str:
     pairs = list(zip(first.outcomes, last.outcomes, strict=False))
     lost, gained = pairs.count(("1", "0")), pairs.count(("0", "1"))
     scores = f"validation {first.accuracy:.3f} first, {last.accuracy:.3f} last"
@@ -226,7 +237,7 @@ def verifier(case: Case) -> Cause | None:
             return _verifier_cause(case, iteration.number, conclusion, evidence, plugin=bool(iteration.foreign))
     if (never := _never(case)) is not None:
         return never
-    evaluation: Held | None = next((h for h in case.scores if h.n and h.undecided >= UNDECIDED * h.n), None)
+    evaluation: HeldOutScore | None = next((h for h in case.scores if h.n and h.undecided >= UNDECIDED * h.n), None)
     if evaluation is None:
         return None
     share = of(evaluation.undecided, evaluation.n)

@@ -1,7 +1,18 @@
 """What is wrong with the student's attempts: broken, silent, cut off, unread, without the right tools or sandbox."""
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import Case, Cause, Held, Iteration, Observation, Setting, Training, blamed, of, short
+from agent0.run.diagnosis.case import (
+    Case,
+    Cause,
+    HeldOutScore,
+    Iteration,
+    Observation,
+    Setting,
+    Training,
+    blamed,
+    of,
+    short,
+)
 from agent0.run.diagnosis.replies import UNCLOSED, UNREAD, FailedReplies
 from agent0.settings import RunConfig
 from agent0.stats.paired_tests import mcnemar
@@ -65,11 +76,11 @@ def _blames(settings: tuple[Setting, ...]) -> str:
     return "the student's training" if settings[0].key.startswith(KEYS[1]) else "how the student attempts tasks"
 
 
-Found = tuple[Training, str, tuple[Observation, ...]]
+TrainingFault = tuple[Training, str, tuple[Observation, ...]]
 
 
-def _by_attempts(case: Case) -> list[Found]:
-    faults: list[Found] = []
+def _by_attempts(case: Case) -> list[TrainingFault]:
+    faults: list[TrainingFault] = []
     for before, current in zip(case.iterations, case.iterations[1:], strict=False):
         training = next((t for t in case.trained("student", current.number) if t.checkpoint == current.student), None)
         if training is None or min(before.attempts, current.attempts) < ENOUGH:
@@ -88,8 +99,8 @@ def _rate(iteration: Iteration) -> float:
     return iteration.right / max(1, iteration.decided)
 
 
-def _by_scores(case: Case) -> list[Found]:
-    faults: list[Found] = []
+def _by_scores(case: Case) -> list[TrainingFault]:
+    faults: list[TrainingFault] = []
     scores = list(case.validations())
     checkpoints = {training.checkpoint: training for training in case.trainings if training.role == "student"}
     for index, current in enumerate(scores):
@@ -108,7 +119,7 @@ def _by_scores(case: Case) -> list[Found]:
     return faults
 
 
-def _fell(best: Held, current: Held) -> bool:
+def _fell(best: HeldOutScore, current: HeldOutScore) -> bool:
     if current.accuracy is None or not best.accuracy or current.accuracy > FALLEN * best.accuracy:
         return False
     pairs = list(zip(best.outcomes, current.outcomes, strict=False))
