@@ -112,7 +112,7 @@ async def test_a_run_that_is_over_before_its_projector_has_begun_is_left(begun, 
         while not following.is_set():
             at, asked = at + 1, count(1)
             over.clear()
-            work = asyncio.create_task(execution._execute(held, App(held, log, None, {}, {}), run, Waiting()))  # type: ignore[arg-type]
+            work = asyncio.create_task(execution._execute(App(held, log, None, {}, {}), run, Waiting()))  # type: ignore[arg-type]
             done, _ = await asyncio.wait([work], timeout=PATIENCE_S)
             assert done, f"it goes on though it was to end at its request {at}"
     assert at > 5

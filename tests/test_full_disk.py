@@ -105,7 +105,7 @@ async def test_an_execution_without_any_room_ends_after_give_up_after(
     held: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where not even a failure can be stored."""
-    from agent0.assembly.runtime.app import started
+    from agent0.assembly.runtime.app import App, started
     from agent0.config.loading import load
     from agent0.errors import RunFailedError
 
@@ -124,7 +124,7 @@ async def test_an_execution_without_any_room_ends_after_give_up_after(
     monkeypatch.setattr(execution.asyncio, "sleep", at_once)
     held.free = 0
     with pytest.raises(RunFailedError, match="give_up_after is 3") as caught:
-        await execution._end_without_room(settings, Log(), begun.run)  # type: ignore[arg-type]
+        await execution._end_without_room(App(settings, Log(), None, {}, {}), begun.run)  # type: ignore[arg-type]
     assert sum(looks) == 3 + execution.RECORD_S and "run resume" in str(caught.value)
 
 

@@ -102,16 +102,16 @@ async def execute_run(
     async with contextlib.AsyncExitStack() as stack:
         app = await _opened(stack, settings, observer, wait)
         if begin is None or not isinstance(begin.event, RunStarted):
-            await check_resumed(app.log, run, benchmark_files(settings), state_snapshots(settings, app.log))
-        await catch_up(settings, app.log)  # tables that cannot be kept must be found out before the run begins
-        await pause_abandoned(settings, app.log, run, observer)
+            await check_resumed(app.log, run, benchmark_files(app.settings), state_snapshots(app.settings, app.log))
+        await catch_up(app.settings, app.log)  # tables that cannot be kept must be found out before the run begins
+        await pause_abandoned(app.settings, app.log, run, observer)
         try:
             await append_begin(app.log, await fitted_begin(app, begin, observer), observer, news)
-            progress = await _execute(settings, app, run, observer)
+            progress = await _execute(app, run, observer)
         except BaseException as error:
             await _pause(app.log, run, error, observer)
             raise
-        await catch_up(settings, app.log)
+        await catch_up(app.settings, app.log)
         return progress
 
 
@@ -203,32 +203,32 @@ def fitted(app: App, run: RunConfig) -> tuple[RunConfig, str]:
     return smaller, notice
 
 
-async def _execute(settings: Settings, app: App, run: str, observer: Observer) -> Progress:
+async def _execute(app: App, run: str, observer: Observer) -> Progress:
     async with asyncio.TaskGroup() as group:
-        works = [group.create_task(run_handlers(app)), group.create_task(run_projector(settings, app.log))]
-        works.append(group.create_task(_end_without_room(settings, app.log, run)))
-        works.append(group.create_task(write_waits(settings.home)))
+        works = [group.create_task(run_handlers(app)), group.create_task(run_projector(app.settings, app.log))]
+        works.append(group.create_task(_end_without_room(app, run)))
+        works.append(group.create_task(write_waits(app.settings.home)))
         progress = await observer.follow(app.log, run)
         for work in works:
             work.cancel()
     return progress
 
 
-async def _end_without_room(settings: Settings, log: Log, run: str) -> None:
+async def _end_without_room(app: App, run: str) -> None:
     """End this execution where the disk was full for ``run.give_up_after``. With some room left the run fails by
     itself, and its log says so; with none nothing can be stored.
 
     Raises:
         RunFailedError: so it was.
     """
-    begun = await anext(log.read(run, ["RunStarted"]))
+    begun = await anext(app.log.read(run, ["RunStarted"]))
     limit = RunConfig.recorded(begun.event.config).give_up_after if isinstance(begun.event, RunStarted) else 0
     full = 0.0
     while limit:
         await asyncio.sleep(LOOK_S)
-        full = full + LOOK_S if shortage(settings.home) else 0.0
+        full = full + LOOK_S if shortage(app.settings.home) else 0.0
         if full >= limit + RECORD_S:
-            why = f"It waited {full:.0f} s for {NAME} (run.give_up_after is {limit:g}). {shortage(settings.home)}"
+            why = f"It waited {full:.0f} s for {NAME} (run.give_up_after is {limit:g}). {shortage(app.settings.home)}"
             raise RunFailedError(f"Run {run} ended.", why, f"Free some space, then: agent0 run resume {run}")
 
 
