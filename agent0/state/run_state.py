@@ -298,6 +298,18 @@ class RunState:
         return complete and all(task.accepted or task.rejected or task.closed for task in tasks)
 
     @property
+    def proposing(self) -> bool:
+        """Whether the teacher is at work on the tasks of this iteration and no attempt has begun."""
+        tasks = self.tasks.values()
+        return any(not t.proposed and not t.closed for t in tasks) and not any(t.attempts for t in tasks)
+
+    @property
+    def resolved_attempts(self) -> int:
+        """The attempts of this iteration whose outcome is final; a task without attempts counts as all."""
+        k, tasks = self.config.attempts, self.tasks.values()
+        return sum(sum(a.resolved for a in t.attempts.values()) if t.accepted else k * t.closed for t in tasks)
+
+    @property
     def teacher_waits(self) -> bool:
         """Whether the present teacher is on probation: it proposes, and the gate has not judged it."""
         tested = self.tested_teacher if self.config.evaluation.teacher_gate != "open" else None

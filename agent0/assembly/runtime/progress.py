@@ -171,10 +171,10 @@ class Progress:
             return None
         phase: str = state.phase
         done, total = evaluation_progress(state)
-        if phase == "tasks" and proposing(state):
+        if phase == "tasks" and state.proposing:
             phase, done, total = PROPOSING, sum(t.proposed for t in state.tasks.values()), state.config.tasks
         elif phase == "tasks":
-            done, total = resolved_attempts(state), state.config.tasks * state.config.attempts
+            done, total = state.resolved_attempts, state.config.tasks * state.config.attempts
         rate, left = self._rate(moment, done, total)
         failing = self.retries.text()
         left = None if failing else left
@@ -308,18 +308,6 @@ async def followed(log: Log, run: str, say: Callable[[str], None]) -> Progress:
 def _is_due(state: RunState) -> bool:
     """Whether a student was to be trained in the state's iteration; not before the first."""
     return state.iteration >= 0 and "student" in trained_roles(state)
-
-
-def proposing(state: RunState) -> bool:
-    """Whether the teacher is at work on the tasks of this iteration and no attempt has begun."""
-    task_states = state.tasks.values()
-    return any(not t.proposed and not t.closed for t in task_states) and not any(t.attempts for t in task_states)
-
-
-def resolved_attempts(state: RunState) -> int:
-    """Count the attempts of this iteration whose outcome is final; a task without attempts counts as all."""
-    k, task_states = state.config.attempts, state.tasks.values()
-    return sum(sum(a.resolved for a in t.attempts.values()) if t.accepted else k * t.closed for t in task_states)
 
 
 def frontier(state: RunState) -> float | None:
