@@ -40,7 +40,7 @@ class Together(LoadFileScheduling):
 
     together = (
         ("tests/engine/", "tests/test_gguf.py"),
-        ("tests/test_architecture.py", "tests/test_chat_format.py", "tests/test_security.py", "tests/test_words.py"),
+        tuple(f"tests/test_{name}.py" for name in ("architecture", "chat_format", "names", "security", "words")),
     )
 
     def _split_scope(self, nodeid: str) -> str:

@@ -9,6 +9,7 @@ import typing
 import uuid
 from datetime import UTC, datetime
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -139,6 +140,7 @@ def test_a_run_of_the_past_can_be_folded() -> None:
     assert state is not None and state.phase == "baseline"
 
 
+@cache
 def strategy(annotation: Any) -> st.SearchStrategy[Any]:
     """Everything a field of this type can hold."""
     plain = {
@@ -165,16 +167,16 @@ def strategy(annotation: Any) -> st.SearchStrategy[Any]:
     return built(annotation)
 
 
+TOKEN, SHORT = (st.from_regex(rf"[A-Za-z0-9_-]{{1,{longest}}}", fullmatch=True) for longest in (64, 20))
+TOKENS = {"task": TOKEN, "attempt": TOKEN, "evaluation": SHORT, "measurement": SHORT}
+
+
+@cache
 def built(cls: type[BaseModel]) -> st.SearchStrategy[Any]:
     """Instances of ``cls``; tokens are ids."""
-    token, short = (st.from_regex(rf"[A-Za-z0-9_-]{{1,{n}}}", fullmatch=True) for n in (64, 20))
-    tokens = (
-        {"task": token, "attempt": token, "evaluation": short, "measurement": short} if issubclass(cls, Event) else {}
-    )
-    drawn = {
-        name: tokens[name] if name in tokens else strategy(field.annotation) for name, field in cls.model_fields.items()
-    }
-    return st.builds(cls, **drawn)
+    ids = TOKENS if issubclass(cls, Event) else {}
+    fields = cls.model_fields.items()
+    return st.builds(cls, **{name: ids[name] if name in ids else strategy(f.annotation) for name, f in fields})
 
 
 @pytest.mark.parametrize("name", sorted(event_types()))

@@ -2,11 +2,13 @@
 
 import shlex
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from agent0.cli.examples import EXAMPLES
+from tests.kept_open import attached
 from tests.terminal import agent0 as call
 
 SIZE = ("--profile", "scripted", "--tasks", "6", "--attempts", "3", "-s", "run.evaluation.test=4",
@@ -42,19 +44,33 @@ HERE = [line for line in EXAMPLES if not any(part in line for parts in ELSEWHERE
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("examples")
-    for name in ("first", "second"):
-        assert call("run", "start", *SIZE, "--name", name, home=folder).code == 0
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What each copy is of."""
+    with attached(tmp_path_factory.mktemp("examples")) as folder:
+        for name in ("first", "second"):
+            assert call("run", "start", *SIZE, "--name", name, home=folder).code == 0
     return folder
 
 
+def copy_of(kept: Path, place: Path) -> Path:
+    return Path(shutil.copytree(kept, place, ignore=shutil.ignore_patterns("*.sock")))
+
+
+@pytest.fixture(scope="module")
+def home(kept: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with attached(copy_of(kept, tmp_path_factory.mktemp("whole") / "home")) as folder:
+        yield folder
+
+
 @pytest.mark.parametrize("line", HERE)
-def test_an_example_of_help_succeeds(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str) -> None:
-    """What takes runs away is carried out on a copy."""
+def test_an_example_of_help_succeeds(
+    kept: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    """What takes runs away is carried out on a copy; models are those of the runs."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AGENT0_PROFILE", "scripted")
     if line.startswith(("agent0 run hide", "agent0 run delete", "agent0 run archive", "agent0 run prune")):
-        home = shutil.copytree(home, tmp_path / "copy", ignore=shutil.ignore_patterns("*.sock"))
+        home = copy_of(kept, tmp_path / "copy")
     done = call(*shlex.split(line)[1:], home=home)
     assert done.code == 0, done.err
 

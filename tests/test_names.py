@@ -1,10 +1,9 @@
 """Names say what they hold: few are one of sixteen words that fit everything."""
 
 import ast
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable
 
-from tests.test_architecture import ROOT
+from tests.test_architecture import FILES, source
 
 VAGUE = frozenset(
     {"found", "one", "held", "said", "told", "given", "wanted", "asked", "made", "seen", "now"}
@@ -23,10 +22,10 @@ OVERLOADED = frozenset(
 """Classes of one name that are different things. Their number only falls."""
 
 
-def names(tree: ast.AST) -> list[str]:
+def names(nodes: Iterable[ast.AST]) -> list[str]:
     """Every name that is bound as a variable, parameter, field, function or class."""
     bound = []
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
                 bound.append(name)
@@ -35,17 +34,9 @@ def names(tree: ast.AST) -> list[str]:
     return bound
 
 
-def product() -> Iterator[tuple[Path, ast.Module]]:
-    """Every file that is installed, parsed; folders that are only linked once."""
-    for folder in ("agent0", "events", "handlers", "infra", "projections"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            if not any(parent.is_symlink() for parent in path.parents):
-                yield path.relative_to(ROOT), ast.parse(path.read_text())
-
-
 def test_few_names_are_words_that_fit_everything() -> None:
     """Where this fails, ``vague`` has the places of all."""
-    bound = [(f"{path}", name) for path, tree in product() for name in names(tree)]
+    bound = [(path, name) for path in FILES for name in names(source(path).nodes)]
     vague = [(path, name) for path, name in bound if name.strip("_") in VAGUE]
     assert len(vague) <= LARGEST_SHARE * len(bound), vague
 
@@ -53,8 +44,8 @@ def test_few_names_are_words_that_fit_everything() -> None:
 def test_a_class_name_stands_for_one_thing() -> None:
     """Where this fails, name the class for what sets it apart; or it is the same idea in two ``LAYERS``."""
     files: dict[str, list[str]] = {}
-    for path, tree in product():
-        for node in ast.walk(tree):
+    for path in FILES:
+        for node in source(path).nodes:
             if isinstance(node, ast.ClassDef):
                 files.setdefault(node.name.strip("_"), []).append(f"{path}:{node.lineno}")
     several = {name: places for name, places in files.items() if len(places) > 1}

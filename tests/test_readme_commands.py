@@ -18,7 +18,7 @@ BEFORE = (
 SMALL = {
     "start": ("--iterations", "1", "--tasks", "6", "--set", "run.evaluation.test=8"),
     "ablation": (
-        *("--jobs", "3", "--set", "run.iterations=1", "--set", "run.tasks=3"),
+        *("--jobs", "2", "--seeds", "0", "--set", "run.iterations=1", "--set", "run.tasks=3"),
         *("--set", "run.evaluation.validation=4", "--set", "run.evaluation.test=0"),
     ),
 }

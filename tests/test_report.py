@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.textpath import TextPath
 
@@ -293,6 +293,7 @@ def test_a_picture_that_cannot_be_written_is_left_out_with_a_word(
     assert "is left out: Read-only file system." in said.err and "Learning curve: " not in said.out
 
 
+@settings(max_examples=8)
 @given(st.lists(st.integers(0, 26), min_size=2, max_size=9))
 def test_a_legend_is_no_wider_than_its_picture(lengths: list[int]) -> None:
     names = [f"{number}{'n' * length}" for number, length in enumerate(lengths)]

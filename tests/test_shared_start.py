@@ -18,8 +18,8 @@ from agent0.experiments.ablation_study import AblationStudy, Variant
 from tests.pasts import events_of
 
 SIZE = {
-    **{"run.tasks": "6", "run.attempts": "3", "run.iterations": "2", "sandbox.workers": "1"},
-    **{"run.evaluation.validation": "8", "run.evaluation.test": "8", "run.evaluation.forced_tool": "false"},
+    **{"run.tasks": "4", "run.attempts": "2", "run.iterations": "2", "sandbox.workers": "1"},
+    **{"run.evaluation.validation": "4", "run.evaluation.test": "4", "run.evaluation.forced_tool": "false"},
 }
 VARIANTS = (Variant("plain"), Variant("twin"), Variant("slow", {"training.student.lr": "0.0001"}))
 STUDY = AblationStudy("Does a rate matter?", VARIANTS, profile="scripted", shared_start=True)

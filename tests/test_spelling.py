@@ -109,7 +109,7 @@ GOLDS = ["17", r"\{1,2\}", "f(g(x))", r"\text{(B)}", r"\binom{n}{2}", r"\langle 
 
 @pytest.mark.parametrize(
     ("said", "gold"),
-    [(said, gold) for n, said in enumerate(HOSTILE) for gold in GOLDS[3 * (n % 2) :][:3]],
+    [(said, gold) for n, said in enumerate(HOSTILE) for gold in GOLDS[3 * (n % 2) :][: 1 if len(said) > 1000 else 3]],
     ids=lambda text: ascii(text[:12]),
 )
 def test_hostile_text_is_no_answer(said: str, gold: str) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_architecture import Source
+from tests.test_architecture import ROOT as REPOSITORY
+from tests.test_architecture import Source, source
 
-ROOT = Path(__file__).parents[1]
+ROOT = REPOSITORY
 ROOMS = ("agent0", "events", "handlers", "infra", "projections")
 RETIRED = {
     "deed": "scored trajectory",
@@ -89,7 +90,8 @@ def words_of(text: str) -> set[str]:
 @cache
 def parsed(path: Path) -> Source:
     """A file of this tree, or of another one that ``ROOT`` names meanwhile."""
-    return Source(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))
+    name = str(path.relative_to(ROOT))
+    return source(name) if ROOT == REPOSITORY else Source(name, path.read_text(encoding="utf-8"))
 
 
 def public(path: Path) -> Iterator[tuple[str, str]]:
