@@ -166,7 +166,7 @@ def test_a_checkpoint_is_found_by_whatever_names_its_run(tmp_path: Path, monkeyp
         assert place == (run, "student-0")
         return adapter
 
-    monkeypatch.setattr("agent0.assembly.evaluation.benchmark_run.adapter_of", found)
+    monkeypatch.setattr("agent0.cli.models.calibrate.adapter_of", found)
     held = load("scripted", {"home": str(tmp_path)}, {})
     for name in ("mine", "LAST", run, run[:-2]):
         assert trained(held, f"{name}/student-0") == {"checkpoint": f"{run}/student-0", "adapter": adapter}

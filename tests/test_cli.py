@@ -341,11 +341,11 @@ def test_handlers_are_listed_with_what_they_need():
 
 
 def test_a_command_imports_its_own_module_only():
-    """What `experiment list` needs of the command line is a tenth of what all commands do."""
+    """What `run list` needs of the command line is a tenth of what all commands do."""
     script = (
         "import sys; from agent0.cli import build; from typer.main import get_command;"
-        "root = get_command(build()); before = set(sys.modules); root.commands['experiment'].commands['list'];"
-        "from agent0.cli.commands import COMMANDS; verbs = [*COMMANDS['experiment'].verbs.values()];"
+        "root = get_command(build()); before = set(sys.modules); root.commands['run'].commands['list'];"
+        "from agent0.cli.commands import COMMANDS; verbs = [*COMMANDS['run'].verbs.values()];"
         "modules = {'agent0.cli.' + verb.partition(':')[0] for verb in verbs};"
         "print(len(modules & before), len(modules & set(sys.modules)))"
     )

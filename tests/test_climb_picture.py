@@ -117,7 +117,7 @@ def runs(arm: str) -> AblationRun:
 
 
 def test_a_study_shows_its_variants_one_below_the_other(screen: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent0.cli.runs.live.is_terminal", lambda: True)
+    monkeypatch.setattr("agent0.cli.experiments.study_pages.is_terminal", lambda: True)
     standings = Standings(["ours", "uniform", "frozen"])
     with shown(standings, quiet=False) as (say, add):
         for arm in ("frozen", "ours"):

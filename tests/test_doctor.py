@@ -183,7 +183,7 @@ def test_what_cannot_run_is_exit_5(tmp_path, monkeypatch):
     async def broken(_: Settings) -> list[Check]:
         return [Check("something", "fail", BROKEN, "Mend it.")]
 
-    monkeypatch.setattr(doctor, "LOOKS", {"something": broken})
+    monkeypatch.setattr("agent0.cli.system.doctor.LOOKS", {"something": broken})
     said = call("doctor", home=tmp_path)
     assert said.code == 5
     assert said.out == f"fail\tsomething\t{console.one_line(BROKEN, 300)}\n\t\tfix: Mend it.\n"
@@ -191,7 +191,7 @@ def test_what_cannot_run_is_exit_5(tmp_path, monkeypatch):
 
 
 def test_smoke_carries_a_run_elsewhere(tmp_path, monkeypatch):
-    monkeypatch.setattr(doctor, "LOOKS", {})
+    monkeypatch.setattr("agent0.cli.system.doctor.LOOKS", {})
     said = call("doctor", "--smoke", "--json", home=tmp_path / "home")
     assert said.code == 0, said.err
     assert said.json["checks"][-1]["name"] == "smoke run"

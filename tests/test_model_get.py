@@ -281,7 +281,8 @@ def test_a_file_that_is_no_entry_is_named(tmp_path: Path) -> None:
 def test_the_commands(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENT0_HOME", str(tmp_path / "home"))
     (tmp_path / FILE).write_bytes(content)
-    monkeypatch.setattr("agent0.config.catalogue.catalogue", lambda: {NAME: entry(content)})
+    for module in ("cli.models.registry", "cli.models.stored", "config.catalogue"):
+        monkeypatch.setattr(f"agent0.{module}.catalogue", lambda: {NAME: entry(content)})
     said = agent0("model", "get", "small-instruc")
     assert said.code == 2 and "Did you mean small-instruct?" in said.err
     assert json.loads(agent0("model", "get", NAME, "--from", str(tmp_path), "--json").out)["licence"] == "Apache-2.0"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent0.assembly.log.access import open_log
-from agent0.assembly.replay.forks import state_at
+from agent0.assembly.replay.past_states import state_at
 from agent0.config.loading import load
 from agent0.events.base import Recorded
 from tests.kept_open import attached

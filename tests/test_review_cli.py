@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent0.assembly.log.access import open_log
-from agent0.cli.tasks.task import _verdicts
+from agent0.cli.tasks.review import _verdicts
 from agent0.config.loading import load
 from agent0.errors import Agent0Error
 from agent0.events.base import Recorded

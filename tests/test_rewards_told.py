@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agent0.assembly.validate.rewards import reward_policy
-from agent0.cli import build, console
+from agent0.cli import build, lookup
 from agent0.errors import ConfigError
 from agent0.events.base import Recorded
 from agent0.events.tasks import ResultVerified, RewardAssigned
@@ -91,7 +91,7 @@ def test_the_run_of_a_receipt_is_named_in_either_way(monkeypatch: pytest.MonkeyP
     with closing(sqlite3.connect(":memory:")) as held:
         held.row_factory = sqlite3.Row
         Projector(Path("memory"), lambda _: held, tables(), "stream").apply(bodies(told("paper")))
-        monkeypatch.setattr(console, "tables", lambda: nullcontext(held))
+        monkeypatch.setattr(lookup, "tables", lambda: nullcontext(held))
         attempt = next(row["attempt"] for row in rows("paper") if row["role"] == "student")
         ways = [["r1"], ["--run", "r1"], []]
         shown = [CliRunner().invoke(build(), ["reward", "explain", attempt, *way, "--json"]) for way in ways]

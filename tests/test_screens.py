@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.cli import console, layout
+from agent0.cli import console, layout, lookup
 from agent0.cli.layout import Screen, record_lines, table_lines
 from agent0.cli.log import events
 from agent0.events.base import Recorded, record
@@ -77,7 +77,7 @@ async def stored_log(_: object) -> AsyncIterator[Stored]:
 def said(home: Path, command: str) -> Said:
     """What a command says, which reads the log from memory."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("agent0.assembly.runtime.read_models.sound_log", stored_log)
+        patch.setattr("agent0.cli.runs.states.sound_log", stored_log)
         return call(*command.split(), home=home)
 
 
@@ -98,7 +98,7 @@ def shown(home: Path, command: str, width: int) -> str:
     """The command and what stands on the screen below it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", str(width))
-        patch.setattr("agent0.assembly.runtime.stamping.utc_now", lambda: NOW)
+        patch.setattr("agent0.cli.console.present", lambda: NOW)
         found = said(home, command)
     assert found.code == 0, found.err
     return f"$ agent0 {command}\n{found.out}"
@@ -179,8 +179,8 @@ def test_long_ids_of_runs_that_differ_stay_whole(monkeypatch: pytest.MonkeyPatch
     async def compare(log: object, *runs: str) -> dict[str, Any]:
         return found
 
-    monkeypatch.setattr("agent0.assembly.replay.forks.compare_states", compare)
-    monkeypatch.setattr(console, "run_id", lambda run: names[int(run)])
+    monkeypatch.setattr("agent0.cli.runs.states.compare_states", compare)
+    monkeypatch.setattr(lookup, "run_id", lambda run: names[int(run)])
     lines = shown(home, "run diff 0 1", width).splitlines()[1:]
     assert lines[:2] == [f"A  {names[0]}", f"B  {names[1]}"] and not any("Left out" in line for line in lines)
     assert ["iteration", "untrained", "1"] in [line.split() for line in lines]

@@ -82,9 +82,7 @@ def test_the_doctor_takes_settings_as_a_start_does(tmp_path: Path, monkeypatch: 
     async def nothing(_: Settings) -> list[Check]:
         return []
 
-    from agent0.assembly.runtime import doctor
-
-    monkeypatch.setattr(doctor, "LOOKS", {"models": REQUIREMENTS["models"]})
+    monkeypatch.setattr("agent0.cli.system.doctor.LOOKS", {"models": REQUIREMENTS["models"]})
     monkeypatch.setitem(requirements.REQUIREMENTS, "sandbox", nothing)
     with ollama_wire.serving(MemoryArtifacts()) as server:
         pair = ("--set", f"models.ollama_url={server.url}")

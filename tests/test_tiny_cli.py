@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from agent0.infra.models.transformers import BASE
-from agent0.infra.tiny import build as making
 from agent0.infra.tiny.build import ModelCard
 from agent0.infra.tiny.courses import DEFAULT_MIX, MIXES
 from tests.terminal import agent0
@@ -25,7 +24,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict]:
             progress(step, 300, 1.5)
         return ModelCard(out, "ab" * 32, 1000, 300, 2.5, 1.5)
 
-    monkeypatch.setattr(making, "build", build)
+    monkeypatch.setattr("agent0.cli.models.tiny_build.make", build)
     return held
 
 

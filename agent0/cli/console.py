@@ -4,19 +4,18 @@ import asyncio
 import json
 import os
 import signal
-import sqlite3
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
 
-from agent0.cli.layout import Screen, cut, plain, record_lines, table_lines, wrapped
-from agent0.errors import Agent0Error, ConfigError, NotFoundError, escaped
-from agent0.settings import Settings
+from agent0.cli.layout import Screen, cut, named_iteration, plain, record_lines, table_lines, wrapped
+from agent0.errors import Agent0Error, ConfigError, escaped
 
 T = TypeVar("T")
 
@@ -51,57 +50,6 @@ USUAL = 80
 STYLES = {"dim": 2, "red": 31, "green": 32, "yellow": 33}
 
 
-def settings(
-    profile: str | None = None,
-    pairs: Sequence[str] | None = None,
-    *,
-    plugins: Sequence[Path] | None = None,
-    **named: object,
-) -> Settings:
-    """The settings for a command: its profile, ``--set`` pairs, and flags that stand for a setting (dots as ``__``).
-    The files of ``plugins``, or of the setting of that name, are loaded.
-
-    Raises:
-        ConfigError: what does not fit, or a plugin that cannot be loaded.
-    """
-    return settings_of(profile, overrides(pairs, plugins=plugin_paths(plugins), **named))
-
-
-def settings_of(profile: str | None, values: Mapping[str, str]) -> Settings:
-    """The settings for ``values`` ones by dotted key; the files of the setting ``plugins`` are loaded.
-
-    Raises:
-        ConfigError: as ``settings``.
-    """
-    from agent0.assembly.runtime.plugins import with_plugin_files
-    from agent0.config.loading import load
-
-    settings = load(profile, values)
-    if not settings.plugins:
-        return settings
-    return with_plugin_files(settings)
-
-
-def plugin_paths(plugins: Sequence[Path] | None) -> str | None:
-    """The value of the setting ``plugins``: absolute paths as JSON; None where none is given."""
-    return json.dumps([str(path.absolute()) for path in plugins]) if plugins else None
-
-
-def overrides(pairs: Sequence[str] | None, **named: object) -> dict[str, str]:
-    """``--set`` pairs and flags as dotted keys; flags that were not given are None.
-
-    Raises:
-        ConfigError: a pair without ``=``.
-    """
-    values = {key.replace("__", "."): str(value) for key, value in named.items() if value is not None}
-    for pair in pairs or ():
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise ConfigError(f"--set {pair!r} has no '='.", "Write --set key=value.", "Keys: agent0 config docs.")
-        values[key.strip()] = value
-    return values
-
-
 def clean(text: object) -> str:
     """``text`` with control, format and private characters as escapes (newline and tab stay): a terminal obeys those,
     and a reader should see that they are there."""
@@ -122,16 +70,19 @@ def console(stderr: bool = False) -> Console:
 
 def screen(stderr: bool = False) -> Screen | None:
     """The terminal that is written to, as wide as COLUMNS says where that is set; None where a program reads."""
-    from agent0.assembly.runtime.stamping import utc_now
-
     stream, columns = (sys.stderr if stderr else sys.stdout), os.environ.get("COLUMNS", "")
     if not stream.isatty() and (stderr or not columns):
         return None
     if columns.isdigit() and int(columns):
-        return Screen(int(columns), utc_now())
+        return Screen(int(columns), present())
     with suppress(OSError, ValueError):
-        return Screen(os.get_terminal_size(stream.fileno()).columns or USUAL, utc_now())
-    return Screen(USUAL, utc_now())
+        return Screen(os.get_terminal_size(stream.fileno()).columns or USUAL, present())
+    return Screen(USUAL, present())
+
+
+def present() -> datetime:
+    """The moment that "ago" counts from."""
+    return datetime.now(UTC)
 
 
 def styled(text: str, style: str, stderr: bool = False) -> str:
@@ -264,8 +215,6 @@ def table(
 
 
 def _with_untrained(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    from agent0.report.columns import named_iteration
-
     if "iteration" not in row:
         return row
     return {**row, "iteration": named_iteration(row["iteration"])}
@@ -303,52 +252,6 @@ def record(values: Mapping[str, Any], as_json: bool) -> None:
         data(values)
     elif values:
         typer.echo("\n".join(record_lines(_with_untrained(values), screen())))
-
-
-@contextmanager
-def tables(chosen: Settings | None = None) -> Iterator[sqlite3.Connection]:
-    """The read models of ``chosen`` (None: the command's own settings), caught up with the log where it can be reached;
-    says so where it cannot.
-
-    Raises:
-        NotFoundError: there are none yet.
-    """
-    from agent0.assembly.runtime.read_models import reading, refresh
-
-    chosen = chosen or settings()
-    warning = run_async(lambda: refresh(chosen))
-    if warning:
-        say(warning, "yellow")
-    with reading(chosen) as db:
-        yield db
-
-
-def run_id(run: str, chosen: Settings | None = None) -> str:
-    """The id of the run that a user named: by id, unique beginning, name, LAST or LAST~1.
-
-    Raises:
-        NotFoundError: there is no such run, or several.
-    """
-    from agent0.projections.runs import resolve
-
-    with tables(chosen) as db:
-        return resolve(db, run)
-
-
-def of_newest(name: str) -> str:
-    """``RUN`` or ``RUN/CHECKPOINT`` with the run's id for whatever else names it; what names no run (a digest, an
-    experiment) as it is.
-
-    Raises:
-        NotFoundError: LAST without a run, or a name that several have.
-    """
-    run, slash, rest = name.partition("/")
-    try:
-        return f"{run_id(run)}{slash}{rest}" if run else name
-    except NotFoundError as error:
-        if error.what.startswith("There is no run '"):
-            return name
-        raise
 
 
 def run_async(work: Callable[[], Coroutine[Any, Any, T]], stopping: str = "", leaving: str = "") -> T:

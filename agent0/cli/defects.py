@@ -5,7 +5,7 @@ import sys
 import traceback
 from datetime import UTC, datetime
 
-from agent0.cli import console
+from agent0.cli import flags
 from agent0.errors import Agent0Error, OperationError, sentence
 
 
@@ -27,7 +27,7 @@ def defect(error: BaseException) -> Agent0Error:
 
 def _write_trace(trace: str) -> str:
     """Path of the file written; empty where AGENT0_DEBUG wants the traceback on stderr or there is no data folder."""
-    if os.environ.get("AGENT0_DEBUG") == "1" or not (home := console.settings().home).is_dir():
+    if os.environ.get("AGENT0_DEBUG") == "1" or not (home := flags.settings().home).is_dir():
         return ""
     path = home / f"crash-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.txt"
     path.touch(mode=0o600)

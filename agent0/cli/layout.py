@@ -139,6 +139,11 @@ def plain(value: Any) -> Any:
     return value.model_dump(mode="json") if hasattr(value, "model_dump") else str(value)
 
 
+def named_iteration(iteration: object) -> object:
+    """``untrained`` for what stands before the first iteration, all else as it is."""
+    return "untrained" if isinstance(iteration, int) and iteration < 0 else iteration
+
+
 def ago(time: str, present: datetime) -> str:
     """How long before ``present`` the moment ``time`` (ISO 8601) was: ``36 min ago``, ``2 d ago``."""
     seconds = max(0.0, (present - datetime.fromisoformat(time)).total_seconds())

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from agent0.assembly.replay.forks import state_at
+from agent0.assembly.replay.past_states import state_at
 from agent0.assembly.runtime.progress import Milestone, Progress, taken_up
 from tests.bus.test_state_snapshots import RUN, kept, knows_quickly, positions
 from tests.bus.toys import World

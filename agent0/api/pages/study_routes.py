@@ -16,7 +16,7 @@ from agent0.api.pages.drawing import curves, heatmap, reliability
 from agent0.api.pages.readings import VERDICTS, plan_of, shown_amounts
 from agent0.api.pages.rendering import Shown, linker, twin
 from agent0.api.pages.routes import known_profiles
-from agent0.assembly.replay.forks import differing
+from agent0.assembly.replay.past_states import differing
 from agent0.errors import ConfigError
 from agent0.evaluation.checkpoint_registry import side_by_side
 from agent0.projections.attempts import list_attempts

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from agent0.assembly.replay.forks import before_training, differing, fork, state_at
+from agent0.assembly.replay.forks import before_training, fork
+from agent0.assembly.replay.past_states import differing, state_at
 from agent0.assembly.runtime.app import App, open_app, run_handlers, started
 from agent0.assembly.runtime.plugins import check_plugins, with_plugin_files
 from agent0.assembly.runtime.progress import Progress, milestone_line

@@ -11,7 +11,7 @@ from agent0.assembly.evaluation.finished_items import FinishedItems
 from agent0.assembly.evaluation.rollout_ports import open_rollout_ports
 from agent0.assembly.log.access import open_log
 from agent0.assembly.models.lineage import check_stored, checkpoint
-from agent0.assembly.replay.forks import state_at
+from agent0.assembly.replay.past_states import state_at
 from agent0.assembly.replay.state_snapshots import state_snapshots
 from agent0.assembly.runtime.stamping import recorded
 from agent0.assembly.validate.replay_requirements import require_replay

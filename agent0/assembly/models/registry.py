@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.models.lineage import check_stored, checkpoint
-from agent0.assembly.replay.forks import state_at
+from agent0.assembly.replay.past_states import state_at
 from agent0.assembly.replay.state_snapshots import state_snapshots
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import NotFoundError, OperationError

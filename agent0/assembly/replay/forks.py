@@ -1,17 +1,18 @@
-"""Part of the rim: any past state of a run, runs that begin there, and whether today's code would decide the same."""
+"""Part of the rim: runs that begin at a past event of another, and whether today's code would decide the same."""
 
 import asyncio
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
+from agent0.assembly.replay.past_states import differing, run_start, state_at
 from agent0.assembly.replay.state_snapshots import state_snapshots
 from agent0.assembly.runtime.plugins import check_plugins, known_handlers
 from agent0.assembly.runtime.stamping import new_token, recorded
 from agent0.assembly.validate.base_model import check_bases
 from agent0.assembly.validate.questions import forked_questions
 from agent0.assembly.validate.run_config import check_names
-from agent0.config.setting_entries import amended, leaves
+from agent0.config.setting_entries import amended
 from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.evaluation.suite import requested_benchmark
 from agent0.events.alarms import AlarmRaised, EventRedacted
@@ -20,41 +21,14 @@ from agent0.events.checkpoints import EvaluationItemRequested, EvaluationRequest
 from agent0.events.runs import IterationMeasured, RunDeleted, RunFailed, RunStarted
 from agent0.handlers import Handler
 from agent0.infra.log.event_log import Log
-from agent0.infra.log.folding import state_until
 from agent0.infra.log.state_snapshots import Snapshots
 from agent0.infra.storage.datasets import LocalQuestions
 from agent0.ports.storage import BenchmarkFiles
-from agent0.provenance.fork_history import ancestry, read_branch, read_whole
+from agent0.provenance.fork_history import read_branch, read_whole
 from agent0.run.forking import has_another_base, redone
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RunConfig, Settings
 from agent0.state.run_state import suite_key
-
-
-async def state_at(log: Log, run: str, seq: int = 0, snapshots: Snapshots | None = None) -> RunState:
-    """The state of ``run`` after its last event up to ``seq`` (0: its present end), rebuilt from the beginning or from
-    the nearest of ``snapshots``.
-
-    Raises:
-        NotFoundError: no such run, or ``seq`` is before its start or beyond the log.
-    """
-    last = await log.last_seq()
-    if not 0 <= seq <= last:
-        began = await _start(log, run)
-        end = f"It begins at event {began.seq} and ends at event {await log.last_seq(run)}; " if began else ""
-        raise NotFoundError(f"Run {run} has no event {seq}.", f"{end}the log ends at {last}.", "See: agent0 run list")
-    state: RunState | None = await state_until(log, run, seq, evolve, snapshots)
-    if state is None or state.run != run:
-        began = await _start(log, run)
-        fix = "See: agent0 run list" if began is None else f"It begins at event {began.seq}."
-        raise NotFoundError(f"There is no run {run!r}{f' at event {seq}' if seq else ''}.", fix=fix)
-    return state
-
-
-async def _start(log: Log, run: str) -> Recorded | None:
-    async for stored in log.read(run, ["RunStarted"]):
-        return stored
-    return None
 
 
 async def fork(settings: Settings, log: Log, run: str, seq: int, changes: Mapping[str, str], name: str) -> Recorded:
@@ -66,7 +40,7 @@ async def fork(settings: Settings, log: Log, run: str, seq: int, changes: Mappin
         NotFoundError: no such run or event. OperationError: the run was deleted.
         ConfigError: a setting that is none or does not fit, or a model that its adapters were not trained on.
     """
-    first, end = await _start(log, run), await log.last_seq(run)
+    first, end = await run_start(log, run), await log.last_seq(run)
     at = seq or end
     await require_kept(log, run)
     parent = await state_at(log, run, at, state_snapshots(settings, log))
@@ -131,7 +105,7 @@ async def check_resumed(log: Log, run: str, files: BenchmarkFiles, snapshots: Sn
     that is not loaded, or scores benchmarks whose rows, in ``files``, are others now; DependencyError where its file of
     questions has changed or is gone."""
     await _check_plugins(log, run)
-    begun = await _start(log, run)
+    begun = await run_start(log, run)
     if begun and isinstance(begun.event, RunStarted):
         plan = RunConfig.recorded(begun.event.config).questions
         if plan.file:
@@ -144,14 +118,8 @@ async def check_resumed(log: Log, run: str, files: BenchmarkFiles, snapshots: Sn
 
 
 async def _check_plugins(log: Log, run: str) -> None:
-    if (begun := await _start(log, run)) and isinstance(begun.event, RunStarted):
+    if (begun := await run_start(log, run)) and isinstance(begun.event, RunStarted):
         check_plugins(RunConfig.recorded(begun.event.config).plugins, run)
-
-
-def differing(before: RunConfig, after: RunConfig) -> dict[str, object]:
-    """Settings of ``after`` that are not those of ``before``, by dotted key."""
-    old, new = (dict(leaves(config.model_dump(mode="json"))) for config in (before, after))
-    return {key: new[key] for key in sorted(new) if new[key] != old.get(key)}
 
 
 @dataclass(frozen=True)
@@ -258,59 +226,6 @@ def _left_out(check: _Check) -> Mismatch | None:
         if handler in check.spoke - {"raise_alarm"} and cause.run == state.run and cause.type != "ReactionDropped":
             return Mismatch(cause.seq, id, type(event).__name__, handler, {}, event.model_dump(mode="json"))
     return None
-
-
-def describe_state(state: RunState) -> dict[str, object]:
-    """Describe a run state: phase, checkpoints, counts, and the curriculum's statistics."""
-    return {
-        "run": state.run,
-        "seq": state.seq,
-        "status": state.status,
-        "phase": state.phase,
-        "iteration": state.iteration,
-        "student": state.student.id,
-        "teacher": state.teacher.id,
-        "candidate": state.candidate.id if state.candidate else None,
-        "promoted": [checkpoint.id for checkpoint in state.promoted],
-        "tasks": state.task_count,
-        "attempts": state.attempt_count,
-        "open_tasks": sum(not task.done for task in state.tasks.values()),
-        "pending": sorted(state.pending),
-        "failures": sorted(state.failures),
-        "arms": {
-            key: {
-                "closed": round(arm.closed, 3),
-                "solve_rate": round(arm.solved / arm.closed, 3) if arm.closed else None,
-            }
-            for key, arm in sorted(state.arms.items())
-        },
-        "state_sha": state.digest,
-    }
-
-
-async def compare_states(settings: Settings, log: Log, left: str, right: str) -> dict[str, object]:
-    """Two runs' settings and ends, where they differ, and where they part if one is a fork of the other.
-
-    Raises:
-        NotFoundError: no such run.
-        OperationError: the same run twice.
-    """
-    if left == right:
-        raise OperationError("That is one run.", "It differs from itself in nothing.", "Name two runs.")
-    snapshots = state_snapshots(settings, log)
-    first, other = [await state_at(log, run, snapshots=snapshots) for run in (left, right)]
-    paths = [await ancestry(log, run) for run in (left, right)]
-    both = {s.run for s in paths[0]} & {s.run for s in paths[1]}
-    parts = [s.until for path in paths for s in path if s.run in both and s.until]
-    before, after = describe_state(first), describe_state(other)
-    skipped, old = ("run", "seq", "arms"), dict(leaves(first.config.model_dump(mode="json")))
-    return {
-        "left": left,
-        "right": right,
-        "common_until": min(parts, default=0) if both else 0,
-        "settings": {key: [old.get(key), value] for key, value in differing(first.config, other.config).items()},
-        "state": {k: [before[k], after[k]] for k in before if k not in skipped and before[k] != after[k]},
-    }
 
 
 def pairs_of(pairs: list[str] | None) -> dict[str, str]:

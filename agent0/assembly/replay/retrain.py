@@ -9,7 +9,7 @@ from typing import TypedDict
 from agent0.assembly.evaluation.finished_items import FinishedItems
 from agent0.assembly.evaluation.rollout_ports import open_rollout_ports
 from agent0.assembly.log.access import open_log
-from agent0.assembly.replay.forks import state_at
+from agent0.assembly.replay.past_states import state_at
 from agent0.assembly.replay.stored_experiments import (
     append_new,
     begun_as,

@@ -2,17 +2,25 @@
 
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from agent0.cli import console
-from agent0.cli.evaluation.bench_options import HERE, Data, student
+from agent0.assembly.evaluation.benchmark_run import Plan, Progress, read_plan, run_benchmarks
+from agent0.assembly.runtime.port_openers import open_port
+from agent0.assembly.runtime.stamping import utc_now
+from agent0.cli import console, lookup
+from agent0.cli.evaluation.bench import student
+from agent0.cli.evaluation.options import HERE, Data, written
+from agent0.config.distribution import installed_version
 from agent0.errors import Agent0Error, NotFoundError
+from agent0.evaluation.benchmarks import benchmarks
+from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.report.benchmark_findings import bench_findings
+from agent0.report.markdown.baseline import baseline_page
+from agent0.report.score_answers import benchmark_answer
 from agent0.settings import Settings
-
-if TYPE_CHECKING:
-    from agent0.assembly.evaluation.benchmark_run import Plan, Progress
+from agent0.verification.labelled_pairs import decide_pairs, decoded, read_pairs, summary
 
 PAIRS = ("verifier_pairs.jsonl", "code_verifier_pairs.jsonl")
 PAGE = "docs/results/baseline.md"
@@ -35,9 +43,6 @@ def baseline(
 ) -> None:
     """Score a student on every suite that is there and on our own held-out tasks, with tools and without; measure the
     verifiers on labelled pairs; list what to mend first. All of it becomes one page."""
-    from agent0.report.markdown.baseline import baseline_page
-    from agent0.report.score_answers import benchmark_answer
-
     settings = student(provider, model, profile, set_)
     plan, skipped = _plan(suites, data, limit, seed)
     identity = resume or f"baseline-{secrets.token_hex(3)}"
@@ -59,20 +64,15 @@ def baseline(
 
 
 def _written(text: str, out: str) -> Path:
-    from agent0.cli.evaluation.report import written
-
     return written(text, out, PAGE)
 
 
-def _plan(suites: str, folder: Path, limit: int, seed: int) -> "tuple[Plan, dict[str, str]]":
+def _plan(suites: str, folder: Path, limit: int, seed: int) -> tuple[Plan, dict[str, str]]:
     """Everything that can be scored here, and why the rest cannot.
 
     Raises:
         NotFoundError: nothing can.
     """
-    from agent0.assembly.evaluation.benchmark_run import Plan, read_plan
-    from agent0.evaluation.benchmarks import benchmarks
-
     names = (
         list(benchmarks()) if suites == "all" else list(dict.fromkeys(filter(None, map(str.strip, suites.split(",")))))
     )
@@ -92,27 +92,19 @@ def _plan(suites: str, folder: Path, limit: int, seed: int) -> "tuple[Plan, dict
     return Plan(scorable, folder, limit=limit, seed=seed), skipped
 
 
-def _scored(settings: Settings, plan: "Plan", identity: str, begun: bool) -> dict[str, Any]:
-    from agent0.assembly.evaluation.benchmark_run import run_benchmarks
-    from agent0.infra.storage.artifacts import FileArtifacts
-    from agent0.report.benchmark_findings import bench_findings
-
+def _scored(settings: Settings, plan: Plan, identity: str, begun: bool) -> dict[str, Any]:
     console.run_async(lambda: run_benchmarks(settings, plan, identity, _report, begun=begun, say=console.say))
-    with console.tables() as db:
+    with lookup.tables() as db:
         return bench_findings(db, FileArtifacts(settings.home), identity, {}, settings.run.evaluation.max_truncated)
 
 
-def _report(progress: "Progress") -> None:
+def _report(progress: Progress) -> None:
     if progress.done == progress.all:
         console.say(f"{progress.benchmark:<16} {progress.mode:<6} {progress.right}/{progress.all} right")
 
 
 async def _verified(settings: Settings, folder: Path) -> dict[str, Any]:
     """Summaries by file, of the pairs that are there."""
-    from agent0.assembly.runtime.port_openers import open_port
-    from agent0.infra.storage.artifacts import FileArtifacts
-    from agent0.verification.labelled_pairs import decide_pairs, decoded, read_pairs, summary
-
     there = [folder / name for name in PAIRS if (folder / name).is_file()]
     if not there:
         return {}
@@ -135,16 +127,13 @@ def _command(
     provider: str | None, model: str | None, suites: str, limit: int, seed: int, profile: str | None, pairs: list[str]
 ) -> str:
     """The command as it would be given again; where the rows lie is everybody's own affair."""
-    flags = {"--profile": profile, "--provider": provider, "--model": model, "--limit": limit, "--seed": seed}
-    options = [f"{flag} {value}" for flag, value in flags.items() if value is not None]
+    values = {"--profile": profile, "--provider": provider, "--model": model, "--limit": limit, "--seed": seed}
+    options = [f"{flag} {value}" for flag, value in values.items() if value is not None]
     named = [] if suites == "all" else [f"--suites {suites}"]
     return " ".join(["agent0 bench baseline --data FOLDER", *options, *named, *(f"--set {pair}" for pair in pairs)])
 
 
 def _model_facts(settings: Settings) -> dict[str, str]:
-    from agent0.assembly.runtime.stamping import utc_now
-    from agent0.config.distribution import installed_version
-
     student = settings.run.student
     name = f"{student.provider} {student.model}".strip()
     return {"date": f"{utc_now():%Y-%m-%d}", "student": f"the student `{name}`", "version": installed_version()}

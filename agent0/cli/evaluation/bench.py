@@ -5,79 +5,34 @@ import secrets
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from agent0.cli import console
-from agent0.cli.evaluation.bench_options import HERE, Data, student
-from agent0.errors import Agent0Error, ConfigError, DependencyError, NotFoundError, OperationError
+from agent0.assembly.evaluation.benchmark_run import (
+    Plan,
+    Progress,
+    begun_plan,
+    resume_command,
+    run_benchmarks,
+    scored_items,
+)
+from agent0.cli import console, flags
+from agent0.cli.evaluation.bench_list import count_rows
+from agent0.cli.evaluation.options import HERE, Data
+from agent0.cli.models.calibrate import trained
+from agent0.cli.models.named_model import model_flags, packaged_name
+from agent0.config.catalogue import catalogue
+from agent0.config.setting_entries import nearest
+from agent0.errors import ConfigError, DependencyError, OperationError
+from agent0.evaluation.benchmark_scores import NAMES, Compared, compared, grouped, modes_compared, tally
+from agent0.evaluation.benchmarks import benchmarks as known
+from agent0.events.benchmarks import ItemScored
+from agent0.report.answers import truncation_line
+from agent0.report.benchmark_findings import difference_row, tool_effects
+from agent0.report.score_answers import benchmark_answer, compared_answer
 from agent0.settings import Settings
-
-if TYPE_CHECKING:
-    from agent0.evaluation.benchmark_scores import Compared
-    from agent0.evaluation.benchmarks import Benchmark
-    from agent0.events.benchmarks import ItemScored
-
-if TYPE_CHECKING:
-    from agent0.assembly.evaluation.benchmark_run import Plan, Progress
-
-
-def list_(data: Data = HERE, as_json: console.Json = False) -> None:
-    """Every benchmark: how many rows are there, or are made where nobody says how many, and its licence."""
-    from agent0.evaluation.benchmarks import benchmarks
-
-    rows = []
-    for name, entry in benchmarks().items():
-        count, problem = _count(data, entry)
-        rows.append(
-            {
-                "benchmark": name,
-                "title": entry.title,
-                "domain": entry.domain,
-                "rows": count,
-                "licence": entry.licence,
-                "source": entry.source,
-                "files": ", ".join(entry.files),
-                "made": entry.make is not None,
-                "problem": problem,
-            }
-        )
-    console.table(rows, as_json, ("benchmark", "title", "domain", "rows", "licence"))
-    for row in rows:
-        if row["problem"]:
-            console.say(f"{row['benchmark']} cannot be read: {row['problem']}", "yellow")
-
-
-def runs(as_json: console.Json = False) -> None:
-    """Benchmark runs, the latest last: what they score, how far they came, and the ids that other commands take."""
-    from agent0.projections.benchmark_scores import list_benchmark_runs
-
-    with console.tables() as db:
-        rows = [{**row, "benchmarks": json.loads(row["benchmarks"] or "[]")} for row in list_benchmark_runs(db)]
-    if not as_json:
-        rows = [{**row, "benchmarks": ", ".join(row["benchmarks"])} for row in rows]
-    console.table(rows, as_json, ("run", "status", "provider", "checkpoint", "benchmarks", "samples", "time"))
-
-
-def _count(folder: Path, entry: "Benchmark") -> tuple[int | None, str]:
-    """Items that a run would read, or make where what makes them is installed; None where there are none. With it, why
-    the file that is there cannot be read."""
-    from agent0.evaluation.benchmarks import read_items
-    from agent0.infra.storage.datasets import find
-
-    if entry.make:
-        there = not entry.package or find_spec(entry.package.replace("-", "_")) is not None
-        return entry.size if there else None, ""
-    try:
-        rows = find(folder, entry.files, entry.name, entry.parts)
-        return len(read_items(entry, rows.text, rows.name)), ""
-    except NotFoundError:
-        return None, ""
-    except Agent0Error as error:
-        return None, f"{error}"
 
 
 def run(
@@ -103,9 +58,6 @@ def run(
 ) -> None:
     """Score a student, with tools and without. A server that goes away is waited for; killed, it goes on with --resume:
     nothing is asked twice."""
-    from agent0.assembly.evaluation.benchmark_run import Plan, begun_plan
-    from agent0.cli.models.calibrate import trained
-
     settings = student(provider, model, profile, set_)
     if resume and not benchmarks:
         settings, plan = console.run_async(lambda: begun_plan(settings, resume, data))
@@ -121,10 +73,8 @@ def run(
         show(results)
 
 
-def _run(settings: Settings, plan: "Plan", resume: str, quiet: bool) -> tuple[dict[str, Any], list[str]]:
+def _run(settings: Settings, plan: Plan, resume: str, quiet: bool) -> tuple[dict[str, Any], list[str]]:
     """The results file of a new run of ``plan``, or of the one to ``resume``, and its first lines."""
-    from agent0.assembly.evaluation.benchmark_run import resume_command, run_benchmarks, scored_items
-
     identity = resume or f"bench-{secrets.token_hex(3)}"
     command = resume_command(identity, plan.folder)
     report, begun = _BenchmarkReporter(quiet), bool(resume)
@@ -143,12 +93,8 @@ def _run(settings: Settings, plan: "Plan", resume: str, quiet: bool) -> tuple[di
     return results, _answer(items, settings)
 
 
-def _answer(items: "Sequence[ItemScored]", settings: Settings) -> list[str]:
+def _answer(items: Sequence[ItemScored], settings: Settings) -> list[str]:
     """The first lines about the items of a run under ``settings``."""
-    from agent0.evaluation.benchmark_scores import grouped, tally
-    from agent0.report.benchmark_findings import tool_effects
-    from agent0.report.score_answers import benchmark_answer
-
     return benchmark_answer(
         {
             "scores": [tally(part).model_dump() for part in grouped(items).values()],
@@ -169,10 +115,8 @@ def _named(benchmarks: str, data: Path) -> tuple[str, ...]:
     Raises:
         ConfigError: there is none.
     """
-    from agent0.evaluation.benchmarks import benchmarks as known
-
     if benchmarks == "all":
-        return tuple(name for name, entry in known().items() if any(_count(data, entry)))
+        return tuple(name for name, entry in known().items() if any(count_rows(data, entry)))
     names = tuple(dict.fromkeys(name.strip() for name in benchmarks.split(",") if name.strip()))
     if not names:
         raise ConfigError(
@@ -198,7 +142,7 @@ class _BenchmarkReporter:
         self._first = 0
         self._pace: float | None = None
 
-    def __call__(self, progress: "Progress") -> None:
+    def __call__(self, progress: Progress) -> None:
         if (progress.benchmark, progress.mode) != self._key:
             self._key, self._first, self._pace = (progress.benchmark, progress.mode), progress.done, None
             self._start = self._last = self._clock()
@@ -223,7 +167,7 @@ class _BenchmarkReporter:
             self._pace = fresh / max(moment - self._start, 1e-6)
         self._before = moment
 
-    def _took(self, progress: "Progress") -> str:
+    def _took(self, progress: Progress) -> str:
         if not progress.done:
             return ""
         pace = "" if self._pace is None else f"  {self._pace:.3g} items/s"
@@ -271,11 +215,7 @@ def compare(
 ) -> None:
     """Paired on the items both have scored: difference, interval, exact test with Holm's correction, and the smallest
     difference that would have shown."""
-    from agent0.assembly.evaluation.benchmark_run import scored_items
-    from agent0.report.benchmark_findings import difference_row
-    from agent0.report.score_answers import compared_answer
-
-    settings = console.settings()
+    settings = flags.settings()
     left, _ = console.run_async(lambda: scored_items(settings, before))
     right, _ = console.run_async(lambda: scored_items(settings, after))
     comparisons = paired(before, left, after, right)
@@ -286,11 +226,8 @@ def compare(
         _compare(comparisons, as_json)
 
 
-def _cut_off(runs: "Mapping[str, Sequence[ItemScored]]", max_truncated: float) -> list[str]:
+def _cut_off(runs: Mapping[str, Sequence[ItemScored]], max_truncated: float) -> list[str]:
     """What is to be said of replies of compared runs that met the limit of tokens."""
-    from agent0.evaluation.benchmark_scores import NAMES, grouped
-    from agent0.report.answers import truncation_line
-
     counts = [
         (f"{run}, {name} {NAMES[mode]}", sum(item.end == "length" for item in items), len(items))
         for run, scored in runs.items()
@@ -299,14 +236,12 @@ def _cut_off(runs: "Mapping[str, Sequence[ItemScored]]", max_truncated: float) -
     return list(filter(None, [truncation_line(counts, None, max_truncated)]))
 
 
-def paired(before: str, left: "Sequence[ItemScored]", after: str, right: "Sequence[ItemScored]") -> "list[Compared]":
+def paired(before: str, left: Sequence[ItemScored], after: str, right: Sequence[ItemScored]) -> list[Compared]:
     """What ``before`` and ``after`` came to on the same items; of one run, without tools and with them.
 
     Raises:
         OperationError: there are no such items.
     """
-    from agent0.evaluation.benchmark_scores import compared, grouped, modes_compared
-
     if comparisons := modes_compared(left) if before == after else compared(left, right):
         return comparisons
     scored = {name: ", ".join(map(" ".join, grouped(items))) for name, items in ((before, left), (after, right))}
@@ -316,7 +251,7 @@ def paired(before: str, left: "Sequence[ItemScored]", after: str, right: "Sequen
     raise OperationError(what, why, fix)
 
 
-def _compare(comparisons: "list[Compared]", as_json: bool) -> None:
+def _compare(comparisons: list[Compared], as_json: bool) -> None:
     rows = [
         {
             "benchmark": comparison.benchmark,
@@ -338,3 +273,21 @@ def _compare(comparisons: "list[Compared]", as_json: bool) -> None:
         return
     columns = ("benchmark", "mode", "n", "before", "after", "difference", "lower95", "upper95", "p", "detectable")
     console.table(rows, False, (*columns, "verdict"))
+
+
+ONE_MODEL = {"tiny": "It is one model, packaged with Agent0.", "scripted": "It replays references."}
+"""Providers that have no other model to be named, and why."""
+
+
+def student(provider: str | None, model: str | None, profile: str | None, pairs: list[str] | None) -> Settings:
+    """Settings with the student that flags name.
+
+    Raises:
+        ConfigError: a model is named of a provider that has just one.
+    """
+    settings = flags.settings(profile, pairs, plugins=None, **model_flags(model, provider, "student"))
+    if model and not packaged_name(model) and (why := ONE_MODEL.get(settings.run.student.provider)):
+        stored = "Name one that is stored (agent0 model list --available), or a provider: --provider transformers"
+        fix = nearest(model, [*catalogue()]) or stored
+        raise ConfigError(f"The provider {settings.run.student.provider} knows no model {model[:80]!r}.", why, fix)
+    return settings

@@ -1,17 +1,20 @@
 """``agent0 bench report``: one HTML file about a benchmark run, and its tables here."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from agent0.cli import console
-from agent0.cli.evaluation.bench_options import HERE, Data
-from agent0.cli.evaluation.report import Out, written
+from agent0.assembly.evaluation.benchmark_run import Plan, read_plan
+from agent0.cli import console, flags, lookup
+from agent0.cli.evaluation.options import HERE, Data, Out, written
 from agent0.errors import Agent0Error
-
-if TYPE_CHECKING:
-    from agent0.report.benchmark_findings import QuestionItems
+from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.projections.benchmark_scores import show_benchmark_run
+from agent0.report.benchmark_findings import QuestionItems, bench_findings
+from agent0.report.html.benchmark_page import bench_page
+from agent0.report.score_answers import benchmark_answer
+from agent0.report.tables import benchmark_rows, failure_mode_rows, tool_effect_rows
 
 BenchRun = Annotated[str, typer.Argument(metavar="BENCH_RUN", help="Id of a benchmark run, or LAST for the newest.")]
 
@@ -26,15 +29,9 @@ def bench_report(
     """Say what a benchmark run came to in three lines, and write one self-contained HTML file about it: accuracy with
     intervals, with tools beside without, where it fails, what it took, what its confidence is worth, and items that
     were not right (with their questions where the rows are at hand). --full prints the tables, too."""
-    from agent0.infra.storage.artifacts import FileArtifacts
-    from agent0.projections.benchmark_scores import show_benchmark_run
-    from agent0.report.benchmark_findings import bench_findings
-    from agent0.report.html.benchmark_page import bench_page
-    from agent0.report.score_answers import benchmark_answer
-
-    settings = console.settings()
+    settings = flags.settings()
     artifacts = FileArtifacts(settings.home)
-    with console.tables() as db:
+    with lookup.tables() as db:
         benchmark_run = show_benchmark_run(db, run)
         questions = _questions(benchmark_run["settings"], data)
         findings = bench_findings(db, artifacts, benchmark_run["run"], questions, settings.run.evaluation.max_truncated)
@@ -52,10 +49,8 @@ def bench_report(
     console.text(path)
 
 
-def _questions(settings: dict[str, Any], folder: Path) -> "QuestionItems":
+def _questions(settings: dict[str, Any], folder: Path) -> QuestionItems:
     """Items by id, of benchmarks whose rows are at hand just as they were and may be passed on."""
-    from agent0.assembly.evaluation.benchmark_run import Plan, read_plan
-
     questions: dict[str, Any] = {}
     for name in settings["benchmarks"]:
         try:
@@ -70,8 +65,6 @@ def _questions(settings: dict[str, Any], folder: Path) -> "QuestionItems":
 
 
 def _show(findings: dict[str, Any]) -> None:
-    from agent0.report.tables import benchmark_rows, failure_mode_rows, tool_effect_rows
-
     console.text(f"\nBenchmark run {findings['run']}, {findings['status']}")
     console.table(benchmark_rows(findings["scores"]), False, title="\nAccuracy")
     if findings["tools_against_plain"]:

@@ -2,17 +2,17 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from agent0.cli import console
-from agent0.cli.evaluation.bench_options import HERE, Data
+from agent0.cli.evaluation.options import HERE, Data
 from agent0.errors import ConfigError, OperationError
-
-if TYPE_CHECKING:
-    from agent0.evaluation.benchmarks import Benchmark
-    from agent0.evaluation.benchmarks.rows.upstream import Upstream
+from agent0.evaluation.benchmarks import Benchmark, benchmarks, chosen, converted, read_items
+from agent0.evaluation.benchmarks import benchmarks as known
+from agent0.evaluation.benchmarks.rows.upstream import HOST, SOURCES, Upstream
+from agent0.infra.web.download import fetched, store
 
 Mirror = Annotated[str, typer.Option(help="Address that has the same files as raw.githubusercontent.com.")]
 
@@ -26,9 +26,6 @@ def fetch(
 ) -> None:
     """Fetch rows of benchmarks into a folder. Each file is pinned to a commit and a sha256; its licence is said first,
     and what does not read as that benchmark's rows is not written."""
-    from agent0.evaluation.benchmarks import benchmarks as known
-    from agent0.evaluation.benchmarks.rows.upstream import HOST, SOURCES
-
     fetched = []
     for name in _names(benchmarks):
         entry, source = known()[name], SOURCES[name]
@@ -50,9 +47,6 @@ def _names(text: str) -> list[str]:
     Raises:
         ConfigError: one cannot.
     """
-    from agent0.evaluation.benchmarks import benchmarks, chosen
-    from agent0.evaluation.benchmarks.rows.upstream import SOURCES
-
     names = list(SOURCES) if text == "all" else list(dict.fromkeys(name.strip() for name in text.split(",")))
     chosen(names)
     for name in names:
@@ -63,15 +57,12 @@ def _names(text: str) -> list[str]:
     return names
 
 
-def _carriers(source: "Upstream") -> str:
+def _carriers(source: Upstream) -> str:
     return ", ".join(sorted({f"{file.repository} @ {file.commit[:7]}" for file in source.files}))
 
 
-def _fetch(entry: "Benchmark", source: "Upstream", path: Path, host: str) -> int:
+def _fetch(entry: Benchmark, source: Upstream, path: Path, host: str) -> int:
     """Rows written."""
-    from agent0.evaluation.benchmarks import converted, read_items
-    from agent0.infra.web.download import fetched, store
-
     lines = []
     for file in source.files:
         text = fetched(file.url(host), file.sha256)

@@ -1,15 +1,15 @@
 """An ablation study: variants of settings over seeds, of a study file or as the user types them."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from agent0.cli import console
+from agent0.assembly.ablations.study import plan_study
+from agent0.assembly.ablations.study_request import StudyRequest, read_study, request_of
+from agent0.cli import console, flags
+from agent0.cli.experiments.study_pages import execute
 from agent0.experiments.ablation_runs import variant_of
-
-if TYPE_CHECKING:
-    from agent0.assembly.ablations.study_request import StudyRequest
 
 Study = Annotated[
     Path | None, typer.Argument(metavar="[FILE]", help="A study file, in TOML; without one --variant names them all.")
@@ -68,13 +68,10 @@ def ablation(
     with Holm's correction. Each run has a process and a data folder of its own; killed, the same command goes on.
     Example: agent0 experiment ablation --plugin my_reward.py --variant base:
     --variant mine:run.rewards.weights.brevity=0.2 --seeds 0-4"""
-    from agent0.assembly.ablations.study_request import read_study, request_of
-    from agent0.cli.experiments.study_pages import execute
-
     typed = [variant_of(text) for text in variants or ()]
     request = request_of(
         read_study(file, typed),
-        console.overrides(pairs, plugins=console.plugin_paths(plugin)),
+        flags.overrides(pairs, plugins=flags.plugin_paths(plugin)),
         file=file,
         variants=typed,
         name=name,
@@ -89,9 +86,7 @@ def ablation(
         execute(request, out, write, full, as_json)
 
 
-def _show_cost(request: "StudyRequest", as_json: bool) -> None:
-    from agent0.assembly.ablations.study import plan_study
-
-    settings = console.settings_of(request.profile, request.typed)
+def _show_cost(request: StudyRequest, as_json: bool) -> None:
+    settings = flags.settings_of(request.profile, request.typed)
     plan = console.run_async(lambda: plan_study(settings, request))
     console.record({key: value for key, value in plan.items() if as_json or value is not None}, as_json)

@@ -3,33 +3,36 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 from rich.console import Group
 from rich.live import Live
 
-from agent0.cli import console
+from agent0.assembly.ablations.study import run_study
+from agent0.assembly.ablations.study_request import StudyRequest
+from agent0.cli import console, flags
+from agent0.cli.runs.live import drawn, is_terminal, marks
 from agent0.errors import OperationError
+from agent0.experiments.ablation_runs import AblationRun
+from agent0.experiments.study_results import StudyResults
+from agent0.report.answers import study_answer
+from agent0.report.charts.ablation_charts import chart_files
+from agent0.report.charts.ladder_picture import Row, curve_picture, mean_standing, picture
+from agent0.report.climb_summary import study_lines
+from agent0.report.conclusions import conclusion
+from agent0.report.html.benchmark_page import ablation_page
+from agent0.report.markdown.ablation import page, sentences
 from agent0.tasks.curriculum.ladder_height import Standing
 
-if TYPE_CHECKING:
-    from agent0.assembly.ablations.study_request import StudyRequest
-    from agent0.experiments.ablation_runs import AblationRun
-    from agent0.experiments.study_results import StudyResults
 
-
-def execute(request: "StudyRequest", out: Path | None, page_to: Path | None, full: bool, as_json: bool) -> None:
+def execute(request: StudyRequest, out: Path | None, page_to: Path | None, full: bool, as_json: bool) -> None:
     """Execute a study, write its pages, and print its answer; ``full``: its tables, too.
 
     Raises:
         Agent0Error: it cannot be executed.
     """
-    from agent0.assembly.ablations.study import run_study
-    from agent0.report.answers import study_answer
-    from agent0.report.html.benchmark_page import ablation_page
-
-    settings = console.settings_of(request.profile, request.typed)
+    settings = flags.settings_of(request.profile, request.typed)
     standings = Standings([variant.name for variant in request.study.variants])
     stopping = "Stopping: the runs stop cleanly; the same command goes on (again: at once)."
     with shown(standings, quiet=as_json) as heard:
@@ -52,9 +55,7 @@ def execute(request: "StudyRequest", out: Path | None, page_to: Path | None, ful
         raise typer.Exit(1)
 
 
-def _show(results: "StudyResults") -> None:
-    from agent0.report.markdown.ablation import sentences
-
+def _show(results: StudyResults) -> None:
     console.text(results["effort"])
     of_means = ("measure", "variant", "student", "seeds", "items", "mean", "low", "high")
     console.table(readable_rows(results["arms"]), False, of_means, title="\nMeans over seeds, with 95 % intervals")
@@ -77,17 +78,12 @@ def _show(results: "StudyResults") -> None:
 def readable_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """``rows`` of a study's results as people read them: ``arm`` of ``--json`` as ``variant``, ``word`` as the
     conclusion."""
-    from agent0.report.conclusions import conclusion
-
     shown = [{"variant" if key == "arm" else key: value for key, value in row.items()} for row in rows]
     return [{**row, "conclusion": conclusion(row["word"])} if row.get("word") else row for row in shown]
 
 
-def _write_markdown(path: Path, results: "StudyResults") -> None:
+def _write_markdown(path: Path, results: StudyResults) -> None:
     """Write the page, and its charts as files beside it."""
-    from agent0.report.charts.ablation_charts import chart_files
-    from agent0.report.markdown.ablation import page
-
     names = {}
     for name, text in chart_files(results).items():
         names[name] = f"{path.stem}-{name}.svg"
@@ -119,7 +115,7 @@ class Standings:
         self.taught = 0
         """The highest level that a base was taught."""
 
-    def add(self, run: "AblationRun", iteration: int, standing: Standing) -> None:
+    def add(self, run: AblationRun, iteration: int, standing: Standing) -> None:
         """Take in where a run's student stands after an iteration, -1 for its base."""
         if not standing.by_level:
             return
@@ -130,8 +126,6 @@ class Standings:
 
     def lines(self, marks: str) -> list[str]:
         """Draw the mean of the bases and of the newest students of each variant."""
-        from agent0.report.charts.ladder_picture import Row, mean_standing, picture
-
         rows = [Row("base", mean_standing([*self._bases.values()]))] if self._bases else []
         for variant in sorted(self._newest, key=self._rank):
             newest = self._newest[variant]
@@ -154,11 +148,9 @@ Say = Callable[[str], None]
 
 
 @contextmanager
-def shown(standings: Standings, *, quiet: bool) -> Iterator[tuple[Say, Callable[["AblationRun", int, Standing], None]]]:
+def shown(standings: Standings, *, quiet: bool) -> Iterator[tuple[Say, Callable[[AblationRun, int, Standing], None]]]:
     """Give two functions: one says a line, one takes in where a student stands. On a terminal what is said stands above
     the picture; elsewhere the lines alone are said."""
-    from agent0.cli.runs.live import is_terminal
-
     if quiet:
         yield lambda _: None, standings.add
     elif not is_terminal():
@@ -169,9 +161,7 @@ def shown(standings: Standings, *, quiet: bool) -> Iterator[tuple[Say, Callable[
 
 
 @contextmanager
-def _picture(standings: Standings) -> Iterator[tuple[Say, Callable[["AblationRun", int, Standing], None]]]:
-    from agent0.cli.runs.live import drawn, marks
-
+def _picture(standings: Standings) -> Iterator[tuple[Say, Callable[[AblationRun, int, Standing], None]]]:
     with Live(console=console.console(stderr=True), auto_refresh=False, transient=True) as live:
         status = ""
 
@@ -185,26 +175,20 @@ def _picture(standings: Standings) -> Iterator[tuple[Say, Callable[["AblationRun
                 live.console.print(status)
             draw()
 
-        def add(run: "AblationRun", iteration: int, standing: Standing) -> None:
+        def add(run: AblationRun, iteration: int, standing: Standing) -> None:
             standings.add(run, iteration, standing)
             draw()
 
         yield say, add
 
 
-def curve_lines(results: "StudyResults") -> Sequence[str]:
+def curve_lines(results: StudyResults) -> Sequence[str]:
     """The means over seeds on validation by iteration, a line a variant."""
-    from agent0.cli.runs.live import marks
-    from agent0.report.charts.ladder_picture import curve_picture
-
     lines = curve_picture(results["curves"], "validation", marks(stderr=False))
     return ["", *lines, ""] if lines else []
 
 
-def end_lines(results: "StudyResults", standings: Standings, page: str) -> Sequence[str]:
+def end_lines(results: StudyResults, standings: Standings, page: str) -> Sequence[str]:
     """The last picture and the three lines that a study on a ladder ends with."""
-    from agent0.cli.runs.live import marks
-    from agent0.report.climb_summary import study_lines
-
     lines = study_lines(results, page)
     return ["", *standings.lines(marks(stderr=False)), "", *lines] if lines else []

@@ -8,15 +8,14 @@ import signal
 import sys
 from pathlib import Path
 
+from agent0.assembly.ablations.ablation_run import serve_ablation_run
 from agent0.cli import user_error
+from agent0.cli.console import complain, stops
+from agent0.cli.defects import defect
 
 
 def main() -> None:
     """Execute the ablation run whose folder is the one argument; an error is one paragraph and an exit code."""
-    from agent0.assembly.ablations.ablation_run import serve_ablation_run
-    from agent0.cli.console import complain, stops
-    from agent0.cli.defects import defect
-
     try:
         asyncio.run(serve_ablation_run(Path(sys.argv[1]), sys.stdout, stops()))
     except asyncio.CancelledError:

@@ -7,11 +7,11 @@ It writes its progress to standard output, and ends where its standard input doe
 import sys
 from pathlib import Path
 
+from agent0.assembly.ablations.base_models import train_base
+
 
 def main() -> None:
     """Train the base model into a folder that counts only once this process has ended well."""
-    from agent0.assembly.ablations.base_models import train_base
-
     train_base(Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), sys.stdout)
 
 

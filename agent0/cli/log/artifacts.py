@@ -4,14 +4,14 @@ from typing import Annotated
 
 import typer
 
-from agent0.cli import console
+from agent0.assembly.log.artifact_check import collect
+from agent0.assembly.log.artifact_check import verify as compare
+from agent0.cli import console, flags
 
 
 def verify(as_json: console.Json = False) -> None:
     """Read every artifact that events name and compare it with its digest. Exit 1 where one is missing or damaged."""
-    from agent0.assembly.log.artifact_check import verify as compare
-
-    settings = console.settings()
+    settings = flags.settings()
     comparison = console.run_async(lambda: compare(settings))
     console.record(comparison, as_json)
     if comparison["state"] != "whole":
@@ -23,9 +23,7 @@ def gc(
     as_json: console.Json = False,
 ) -> None:
     """Count artifacts that no event of the log or of its archives names. What is younger than an hour stays."""
-    from agent0.assembly.log.artifact_check import collect
-
-    settings = console.settings()
+    settings = flags.settings()
     console.record(console.run_async(lambda: collect(settings, delete)), as_json)
     if not delete:
         console.say("Nothing is changed; --delete throws the unnamed ones away.")

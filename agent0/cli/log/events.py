@@ -3,19 +3,29 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from agent0.cli import console
+from agent0.assembly.log.export import export as write
+from agent0.assembly.log.export import look_into
+from agent0.assembly.log.integrity import check_log
+from agent0.assembly.log.restore import bring
+from agent0.assembly.log.rollover import archive as put_away
+from agent0.assembly.log.rollover import set_aside as note
+from agent0.assembly.runtime.read_models import BEHIND, live_path, reading, reading_log, server_answers, tables_current
+from agent0.cli import console, flags, lookup
 from agent0.cli.layout import json_lines
 from agent0.cli.runs import positions
+from agent0.config.setting_entries import nearest
 from agent0.errors import ConfigError
+from agent0.events import event_types
+from agent0.events.base import Recorded, decode
+from agent0.projections.events import count_events, event_stats, grep_events, newest_events, show_event
+from agent0.projections.runs import resolve
+from agent0.projections.wording import describe
+from agent0.provenance.hash_chain import LogMismatch
 from agent0.settings import Settings
-
-if TYPE_CHECKING:
-    from agent0.events.base import Recorded
-    from agent0.provenance.hash_chain import LogMismatch
 
 Of = Annotated[str, typer.Option("--run", help="One run only; LAST for the newest.")]
 Type = Annotated[str, typer.Option("--type", "-t", help="One event type only, for example ToolCalled.")]
@@ -32,7 +42,7 @@ def tail(
     as_json: console.Json = False,
 ) -> None:
     """The newest events, from the log itself; --json gives one object a line."""
-    settings = console.settings()
+    settings = flags.settings()
     name = _resolved(run)
     _require_type(type)
 
@@ -42,10 +52,6 @@ def tail(
 
 def _on_disk(settings: Settings, run: str, type: str, limit: int, as_json: bool) -> bool:
     """Print what the tables have of the log, where they have all of it or its server does not answer."""
-    from agent0.assembly.runtime.read_models import BEHIND, live_path, reading, server_answers, tables_current
-    from agent0.events.base import decode
-    from agent0.projections.events import count_events, newest_events
-
     current = tables_current(settings)
     if not current and (not live_path(settings).exists() or server_answers(settings)):
         return False
@@ -66,8 +72,6 @@ def _tell_left(shown: int, all_: int) -> None:
 
 
 async def _read(settings: Settings, run: str, type: str, limit: int, follow: bool, as_json: bool) -> None:
-    from agent0.assembly.runtime.read_models import reading_log
-
     async with reading_log(settings) as log:
         end = await log.last_seq()
         kinds = (type,) if type else ()
@@ -89,11 +93,9 @@ def show(
     as_json: console.Json = False,
 ) -> None:
     """One event with everything in it, and the events it caused."""
-    from agent0.projections.events import show_event
-
     if event.startswith(("+", "iteration:")):
-        event = str(positions.sequence(console.run_id(run or "LAST"), event, "EVENT"))
-    with console.tables() as db:
+        event = str(positions.sequence(lookup.run_id(run or "LAST"), event, "EVENT"))
+    with lookup.tables() as db:
         row = show_event(db, event)
     if as_json:
         console.data(row)
@@ -114,11 +116,8 @@ def grep(
     as_json: console.Json = False,
 ) -> None:
     """Search the text of all events for words; the newest match first."""
-    from agent0.projections.events import grep_events
-    from agent0.projections.runs import resolve
-
     _require_type(type)
-    with console.tables() as db:
+    with lookup.tables() as db:
         of = resolve(db, run) if run else ""
         rows = console.limited(lambda n: grep_events(db, " ".join(words), of, type, n), limit)
     console.table(rows, as_json, SEEN, keep=("text",))
@@ -126,10 +125,7 @@ def grep(
 
 def stats(run: Of = "", as_json: console.Json = False) -> None:
     """How many events of each type, and their size."""
-    from agent0.projections.events import event_stats
-    from agent0.projections.runs import resolve
-
-    with console.tables() as db:
+    with lookup.tables() as db:
         rows = event_stats(db, resolve(db, run) if run else "")
     console.table(rows, as_json)
 
@@ -139,13 +135,9 @@ def verify(
     as_json: console.Json = False,
 ) -> None:
     """Read the whole log, or an archive, and compare it with its seals. Says where it differs; then exit 1."""
-    from agent0.assembly.log.export import look_into
-    from agent0.assembly.log.integrity import check_log
-    from agent0.assembly.runtime.read_models import reading_log
+    settings = flags.settings()
 
-    settings = console.settings()
-
-    async def work() -> "tuple[dict[str, object], Sequence[LogMismatch | str]]":
+    async def work() -> tuple[dict[str, object], Sequence[LogMismatch | str]]:
         async with reading_log(settings) as log:
             return await check_log(settings, log)
 
@@ -167,9 +159,7 @@ def set_aside(
     as_json: console.Json = False,
 ) -> None:
     """Go on without a message of the log that is no event. It stays stored; a tombstone is read in its place."""
-    from agent0.assembly.log.rollover import set_aside as note
-
-    settings = console.settings()
+    settings = flags.settings()
     console.record(console.run_async(lambda: note(settings, seq, reason)), as_json)
 
 
@@ -185,9 +175,7 @@ def export(
     as_json: console.Json = False,
 ) -> None:
     """Write the log, or one run, with the artifacts it names: compressed, with a digest of everything."""
-    from agent0.assembly.log.export import export as write
-
-    settings, name = console.settings(), _resolved(run)
+    settings, name = flags.settings(), _resolved(run)
     console.record(console.run_async(lambda: write(settings, path, name, redact or ())), as_json)
 
 
@@ -196,9 +184,7 @@ def import_(
     as_json: console.Json = False,
 ) -> None:
     """Make the log of an empty data folder from an archive: all of it or nothing, under the same numbers."""
-    from agent0.assembly.log.restore import bring
-
-    settings = console.settings()
+    settings = flags.settings()
     console.record(console.run_async(lambda: bring(settings, path)), as_json)
 
 
@@ -209,29 +195,22 @@ def archive(
     as_json: console.Json = False,
 ) -> None:
     """Seal and export everything, then go on in a fresh stream whose numbers go on. Runs must be over."""
-    from agent0.assembly.log.rollover import archive as put_away
-
-    settings = console.settings()
+    settings = flags.settings()
     console.record(console.run_async(lambda: put_away(settings, path)), as_json)
 
 
 def _resolved(run: str) -> str:
     """The run's id; what is none (an experiment, a benchmark run, `log`) as it is, where events carry it."""
-    return console.of_newest(run) if run else ""
+    return lookup.of_newest(run) if run else ""
 
 
 def _require_type(type: str) -> None:
     """Raises ConfigError for an event type there is not."""
-    from agent0.config.setting_entries import nearest
-    from agent0.events import event_types
-
     if type and type not in event_types():
         raise ConfigError(f"There is no event type {type[:80]!r}.", nearest(type, list(event_types())))
 
 
-def _print(event: "Recorded", as_json: bool) -> None:
-    from agent0.projections.wording import describe
-
+def _print(event: Recorded, as_json: bool) -> None:
     if as_json:
         console.line({"seq": event.seq, **json.loads(event.to_json())})
         return

@@ -2,23 +2,23 @@
 
 import sys
 from pathlib import Path
-from time import monotonic
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from agent0.cli import console
+from agent0.assembly.log.access import open_log
+from agent0.assembly.log.full_history import history
+from agent0.assembly.runtime.read_models import live_path, log_and_views, reading, reading_log, run_projector
+from agent0.cli import console, flags, lookup
+from agent0.config.setting_entries import nearest
 from agent0.errors import ConfigError, NotFoundError
-
-if TYPE_CHECKING:
-    from agent0.assembly.replay.stored_experiments import Progress
+from agent0.infra.storage.sqlite import guarded_query
+from agent0.projections import position, tables
 
 
 def list_(as_json: console.Json = False) -> None:
     """Every table with its key and number of rows."""
-    from agent0.projections import tables
-
-    with console.tables() as db:
+    with lookup.tables() as db:
         rows = [
             {
                 "table": table.name,
@@ -31,23 +31,6 @@ def list_(as_json: console.Json = False) -> None:
     console.table(rows, as_json)
 
 
-def show(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="See agent0 projections list.")],
-    limit: console.Limit = 20,
-    as_json: console.Json = False,
-) -> None:
-    """The first rows of one table, in the order of its key."""
-    from agent0.assembly.replay.tables_at import known_tables
-    from agent0.projections import select
-
-    definition = known_tables((table,))[table]
-    with console.tables() as db:
-        order = ", ".join(definition.key)
-        sql = f"SELECT * FROM {table} ORDER BY {order} LIMIT ?"  # noqa: S608 - a declared name
-        rows = console.limited(lambda n: select(db, sql, (n,)), limit)
-    console.table(rows, as_json, stored=True)
-
-
 def query(
     sql: Annotated[str, typer.Argument(help="One SELECT over the tables; '-' reads it from standard input.")],
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1_000_000, help="Rows at most.")] = 1000,
@@ -58,12 +41,10 @@ def query(
     as_json: console.Json = False,
 ) -> None:
     """Ask the tables anything. It can only read."""
-    from agent0.assembly.runtime.read_models import live_path
-
     query = sys.stdin.read() if sql == "-" else sql
     if file is None:
-        with console.tables():
-            rows = _query_rows(live_path(console.settings()), query, limit, timeout)
+        with lookup.tables():
+            rows = _query_rows(live_path(flags.settings()), query, limit, timeout)
     elif file.is_file():
         rows = _query_rows(file, query, limit, timeout)
     else:
@@ -73,10 +54,6 @@ def query(
 
 def _query_rows(path: Path, query: str, limit: int, timeout: float) -> list[dict[str, Any]]:
     """Rows of a query; a table that does not exist is answered with the nearest name that does."""
-    from agent0.config.setting_entries import nearest
-    from agent0.infra.storage.sqlite import guarded_query
-    from agent0.projections import tables
-
     try:
         return guarded_query(path, query, max_rows=limit, timeout_s=timeout)
     except ConfigError as error:
@@ -92,10 +69,7 @@ def _query_rows(path: Path, query: str, limit: int, timeout: float) -> list[dict
 
 def lag(as_json: console.Json = False) -> None:
     """How far the tables are behind the log, without catching up."""
-    from agent0.assembly.runtime.read_models import reading, reading_log
-    from agent0.projections import position
-
-    settings = console.settings()
+    settings = flags.settings()
 
     async def last() -> int:
         async with reading_log(settings) as log:
@@ -109,10 +83,7 @@ def lag(as_json: console.Json = False) -> None:
 
 def run(profile: console.Profile = None, pairs: console.Set = None) -> None:
     """Keep the tables up to date until stopped; `agent0 run start` does so by itself."""
-    from agent0.assembly.log.access import open_log
-    from agent0.assembly.runtime.read_models import run_projector
-
-    settings = console.settings(profile, pairs)
+    settings = flags.settings(profile, pairs)
 
     async def work() -> None:
         async with open_log(settings, "reader") as log:
@@ -129,10 +100,7 @@ def rebuild(
     as_json: console.Json = False,
 ) -> None:
     """Make the tables anew from the log, beside the live ones, then swap."""
-    from agent0.assembly.log.full_history import history
-    from agent0.assembly.runtime.read_models import log_and_views
-
-    settings = console.settings()
+    settings = flags.settings()
 
     async def work() -> dict[str, object]:
         async with log_and_views(settings) as (log, views):
@@ -142,56 +110,11 @@ def rebuild(
     console.record(console.run_async(work), as_json)
 
 
-def build(
-    into: Annotated[
-        Path,
-        typer.Option(
-            metavar="FILE", callback=console.in_folder, help="The SQLite file to make; it may not be there yet."
-        ),
-    ],
-    table: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this table; may be repeated.")] = None,
-    until_seq: Annotated[int | None, typer.Option(metavar="N", min=1, help="As of this event.")] = None,
-    until_time: Annotated[
-        str, typer.Option(metavar="TIME", help="As of this moment: ISO 8601, UTC where it names no zone.")
-    ] = "",
-    source: Annotated[
-        Path | None, typer.Option("--from", metavar="ARCHIVE", help="From an archive instead of the log.")
-    ] = None,
-    as_json: console.Json = False,
-) -> None:
-    """Make the tables as of any event or moment in a file of their own. Nothing else is written; ask them with
-    `agent0 projections query --file FILE`."""
-    from agent0.assembly.replay.tables_at import Build, moment
-    from agent0.assembly.replay.tables_at import build as build_file
-
-    if until_seq and until_time:
-        raise ConfigError("--until-seq and --until-time exclude each other.", fix="Give one of them.")
-    time = moment(until_time) if until_time else None
-    request = Build(into, tuple(table or ()), until_seq or 0, time, source)
-    settings = console.settings()
-    console.record(console.run_async(lambda: build_file(settings, request, _RebuildReporter())), as_json)
-
-
-class _RebuildReporter:
-    """Says once a second how far the reading is."""
-
-    def __init__(self) -> None:
-        self._last = monotonic()
-
-    def __call__(self, at: "Progress") -> None:
-        if at.done < at.all and monotonic() < self._last + 1:
-            return
-        self._last = monotonic()
-        rate = at.done / at.wall_s if at.wall_s else 0.0
-        console.say(f"{at.done:,} of {at.all:,} events, {rate:,.0f} a second, {at.left_s:.0f} s left")
-
-
 def rollback(as_json: console.Json = False) -> None:
     """Go back to the tables before the last rebuild; they catch up by themselves."""
-    from agent0.assembly.runtime.read_models import log_and_views
 
     async def work() -> str:
-        async with log_and_views(console.settings()) as (_, views):
+        async with log_and_views(flags.settings()) as (_, views):
             return str(views.rollback())
 
     console.record({"path": console.run_async(work)}, as_json)

@@ -6,15 +6,17 @@ import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from agent0.cli import console
+from agent0.assembly.evaluation.benchmark_run import adapter_of
+from agent0.assembly.evaluation.calibration import Plan
+from agent0.assembly.evaluation.calibration import calibrate as measure
+from agent0.cli import console, flags, lookup
 from agent0.errors import OperationError
-
-if TYPE_CHECKING:
-    from agent0.evaluation.calibration_report import CalibrationReport
+from agent0.evaluation.calibration_report import CalibrationReport, as_row, picture
+from agent0.report.markdown.calibration import page as page_of
 
 EVERY_S = 5.0
 ENOUGH = 10
@@ -46,9 +48,7 @@ def calibrate(
     """Ask held-out tasks, fit calibrators of every confidence signal on one half and score them on the other.
 
     Killed, it goes on with --resume: no task is asked twice."""
-    from agent0.report.markdown.calibration import page as page_of
-
-    settings = console.settings(profile, set_, run__student__provider=provider, run__student__model=model)
+    settings = flags.settings(profile, set_, run__student__provider=provider, run__student__model=model)
     identity = resume or f"calibration-{secrets.token_hex(3)}"
     console.say(f"Calibration {identity}: {settings.run.student.provider}, data in {settings.home}")
     measurements: list[CalibrationReport] = []
@@ -64,11 +64,8 @@ def calibrate(
 
 def _measured(
     settings: Any, student: str, run: str, size: tuple[int, int, int], name: str, quiet: bool
-) -> "CalibrationReport":
+) -> CalibrationReport:
     """Calibrate one student with one seed and report progress. ``size``: items, samples, seed."""
-    from agent0.assembly.evaluation.calibration import Plan
-    from agent0.assembly.evaluation.calibration import calibrate as measure
-
     plan = Plan(*size, name=name, **trained(settings, student))
     measurement = console.run_async(
         lambda: measure(settings, plan, run, Reporter(f"{student}, seed {plan.seed}", quiet))
@@ -79,14 +76,12 @@ def _measured(
 
 
 def trained(settings: Any, checkpoint: str) -> dict[str, Any]:
-    """Find the adapter of ``RUN/CHECKPOINT``, as fields of a plan; none for the base. RUN as ``console.run_id`` takes
+    """Find the adapter of ``RUN/CHECKPOINT``, as fields of a plan; none for the base. RUN as ``lookup.run_id`` takes
     it."""
-    from agent0.assembly.evaluation.benchmark_run import adapter_of
-
     if checkpoint in ("", "base"):
         return {}
     named, _, name = checkpoint.rpartition("/")
-    run = console.run_id(named, settings)
+    run = lookup.run_id(named, settings)
     return {"checkpoint": f"{run}/{name}", "adapter": console.run_async(lambda: adapter_of(settings, run, name))}
 
 
@@ -109,10 +104,8 @@ class Reporter:
         console.say(f"{self._head}: {done}/{all_} tasks{left}")
 
 
-def show(measurement: "CalibrationReport") -> None:
+def show(measurement: CalibrationReport) -> None:
     """The table of all signals, and the picture of the best."""
-    from agent0.evaluation.calibration_report import as_row, picture
-
     screen = console.screen()
     wide = (screen.width,) if screen else ()
     console.text("")
@@ -133,10 +126,8 @@ def show(measurement: "CalibrationReport") -> None:
     console.text(f"Aim, ECE below 0.10: {measurement.verdict}.")
 
 
-def plain(measurement: "CalibrationReport") -> dict[str, Any]:
+def plain(measurement: CalibrationReport) -> dict[str, Any]:
     """Turn what was found into plain values, as JSON has them."""
-    from agent0.evaluation.calibration_report import as_row
-
     kept = {key: value for key, value in asdict(measurement).items() if key not in ("measured", "sampled", "carried")}
     bins = [asdict(interval) for interval in measurement.measured[0].bins]
     kept |= {"sampled": plain(measurement.sampled)} if measurement.sampled else {}

@@ -5,19 +5,22 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from agent0.cli import console
+from agent0.assembly.models.chat import ChatSession, open_chat
+from agent0.assembly.models.students import adapter_of, present_student
+from agent0.cli import console, flags, lookup
 from agent0.cli.models.named_model import model_flags
+from agent0.config.catalogue import catalogue_model
+from agent0.config.setting_entries import amended
 from agent0.errors import Agent0Error, ConfigError, NotFoundError
+from agent0.events.values import Artifact, ToolUse
+from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.projections.runs import show_run
+from agent0.rollout.attempt import AttemptProgress
 from agent0.settings import RunConfig, Settings
-
-if TYPE_CHECKING:
-    from agent0.assembly.models.chat import ChatSession
-    from agent0.events.values import Artifact, ToolUse
-    from agent0.rollout.attempt import AttemptProgress
 
 MARK = "| "
 """What begins the lines of what a tool returned."""
@@ -52,13 +55,13 @@ def chat(
     """Talk with a student and its tools, whose calls and output are shown between. Ctrl-C ends a reply, Ctrl-D or /quit
     the chat, /reset forgets what was said. Nothing of it is recorded, but for what it costs."""
     limits = {"temperature": temperature, "max_tokens": max_tokens, "tools": "[]" if no_tools else tools}
-    flags = {f"run.student.{name}": str(value) for name, value in limits.items() if value is not None}
+    values = {f"run.student.{name}": str(value) for name, value in limits.items() if value is not None}
     question = once or ("" if sys.stdin.isatty() else sys.stdin.read().strip())
     if not question and (as_json or not sys.stdin.isatty()):
         raise ConfigError(
             "A chat needs a question.", "Standard input is empty, and there is no --once.", "Write one: --once TEXT"
         )
-    settings, adapter, checkpoint = _partner(model, provider, profile, {**console.overrides(pairs), **flags})
+    settings, adapter, checkpoint = _partner(model, provider, profile, {**flags.overrides(pairs), **values})
     if question:
         console.run_async(lambda: _answered(settings, adapter, question, as_json))
     else:
@@ -67,15 +70,15 @@ def chat(
 
 def _partner(
     model: str, provider: str | None, profile: str | None, values: dict[str, str]
-) -> "tuple[Settings, Artifact | None, str]":
+) -> tuple[Settings, Artifact | None, str]:
     """Settings with the student that is talked to, its adapter, and RUN/CHECKPOINT; empty where it is a model.
 
     Raises:
         NotFoundError: there is no such model or checkpoint.
     """
-    named = console.overrides(None, **model_flags(model, provider, "student"))
+    named = flags.overrides(None, **model_flags(model, provider, "student"))
     if not model or _is_model(model, named):
-        return console.settings_of(profile, {**named, **values}), None, ""
+        return flags.settings_of(profile, {**named, **values}), None, ""
     try:
         return _checkpoint(model, profile, values)
     except NotFoundError as error:
@@ -86,21 +89,14 @@ def _partner(
 
 def _is_model(model: str, named: dict[str, str]) -> bool:
     """Whether a name is that of a model: of a given provider, packaged, a path, or in the catalogue."""
-    from agent0.config.catalogue import catalogue_model
-
     return "run.student.provider" in named or catalogue_model(model) is not None
 
 
-def _checkpoint(model: str, profile: str | None, values: dict[str, str]) -> "tuple[Settings, Artifact | None, str]":
+def _checkpoint(model: str, profile: str | None, values: dict[str, str]) -> tuple[Settings, Artifact | None, str]:
     """The student of a run with the settings that were recorded, changed by ``values``, its adapter and its name."""
-    from agent0.assembly.models.students import adapter_of, present_student
-    from agent0.config.setting_entries import amended
-    from agent0.infra.storage.artifacts import FileArtifacts
-    from agent0.projections.runs import show_run
-
     changes = {key: value for key, value in values.items() if key.startswith("run.")}
-    settings = console.settings_of(profile, {key: value for key, value in values.items() if key not in changes})
-    with console.tables(settings) as db:
+    settings = flags.settings_of(profile, {key: value for key, value in values.items() if key not in changes})
+    with lookup.tables(settings) as db:
         run, checkpoint = present_student(db, model)
         row = show_run(db, run)
     plan = amended(RunConfig.recorded(row["config"]), changes, settings.home)
@@ -109,10 +105,8 @@ def _checkpoint(model: str, profile: str | None, values: dict[str, str]) -> "tup
     return settings.model_copy(update={"run": plan, "profile": row["profile"]}), adapter, name
 
 
-async def _answered(settings: Settings, adapter: "Artifact | None", question: str, as_json: bool) -> None:
+async def _answered(settings: Settings, adapter: Artifact | None, question: str, as_json: bool) -> None:
     """One question, whose reply is printed."""
-    from agent0.assembly.models.chat import open_chat
-
     screen = ReplyPrinter()
     hear, report = (_ignore, _ignore) if as_json else (screen.hear, screen.report)
     async with open_chat(settings, adapter, hear, console.say) as session:
@@ -123,10 +117,8 @@ async def _answered(settings: Settings, adapter: "Artifact | None", question: st
         screen.end(progress)
 
 
-async def _talk(settings: Settings, adapter: "Artifact | None", checkpoint: str = "") -> None:
+async def _talk(settings: Settings, adapter: Artifact | None, checkpoint: str = "") -> None:
     """Questions to ``checkpoint``, or a model, from a terminal until it ends."""
-    from agent0.assembly.models.chat import open_chat
-
     screen = ReplyPrinter()
     async with open_chat(settings, adapter, screen.hear, console.say) as session:
         student = session.student
@@ -154,7 +146,7 @@ def read_line() -> str | None:
         signal.signal(signal.SIGINT, before)
 
 
-async def converse(session: "ChatSession", screen: "ReplyPrinter", read: Callable[[], str | None]) -> None:
+async def converse(session: ChatSession, screen: "ReplyPrinter", read: Callable[[], str | None]) -> None:
     """Pass what ``read`` gives to ``session`` until it gives None or /quit. An error of a reply is printed, and
     the chat goes on."""
     while (line := read()) is not None and line.strip() != "/quit":
@@ -167,7 +159,7 @@ async def converse(session: "ChatSession", screen: "ReplyPrinter", read: Callabl
             await _reply(session, screen, line.strip())
 
 
-async def _reply(session: "ChatSession", screen: "ReplyPrinter", question: str) -> None:
+async def _reply(session: ChatSession, screen: "ReplyPrinter", question: str) -> None:
     """One reply, which Ctrl-C ends."""
     asking, loop = asyncio.ensure_future(session.ask(question, screen.report)), asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, asking.cancel)
@@ -208,14 +200,14 @@ class ReplyPrinter:
         if text:
             typer.echo(console.styled(console.clean(text), style))
 
-    def report(self, calls: "Sequence[ToolUse]") -> None:
+    def report(self, calls: Sequence[ToolUse]) -> None:
         """Print what calls came to."""
         for use in calls:
             head = f"{use.call.name}: {use.result.state.value}"
             for row in (head, *use.result.output.rstrip().splitlines()):
                 self.line(MARK + row, "dim")
 
-    def end(self, progress: "AttemptProgress") -> None:
+    def end(self, progress: AttemptProgress) -> None:
         """End the reply, and say what ended it before its student did."""
         self.line("")
         if progress.end in UNSAID:
@@ -226,7 +218,7 @@ def _ignore(_: object) -> None:
     pass
 
 
-def _plain(progress: "AttemptProgress") -> dict[str, Any]:
+def _plain(progress: AttemptProgress) -> dict[str, Any]:
     """A reply as JSON values."""
     turns = [turn.content for turn in progress.transcript if turn.role == "assistant"][-len(progress.written) :]
     calls = [

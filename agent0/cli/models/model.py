@@ -5,24 +5,24 @@ from typing import Annotated, Any
 
 import typer
 
-from agent0.cli import console
+from agent0.assembly.models.lineage import check_adapter
+from agent0.assembly.models.lineage import lineage as chain
+from agent0.assembly.runtime.read_models import sound_log
+from agent0.cli import console, flags, lookup
 from agent0.errors import LogError
+from agent0.infra.storage.artifacts import FileArtifacts
 
 
 def lineage(
     adapter: Annotated[
         str,
-        typer.Argument(metavar="ADAPTER", help="RUN/CHECKPOINT, or its adapter's digest.", callback=console.of_newest),
+        typer.Argument(metavar="ADAPTER", help="RUN/CHECKPOINT, or its adapter's digest.", callback=lookup.of_newest),
     ],
     as_json: console.Json = False,
 ) -> None:
     """A checkpoint, its dataset, trajectories, tasks, teacher, verifiers, rewards, configuration and code; then its
     parent's, to the base."""
-    from agent0.assembly.models.lineage import lineage as chain
-    from agent0.assembly.runtime.read_models import sound_log
-    from agent0.infra.storage.artifacts import FileArtifacts
-
-    settings = console.settings()
+    settings = flags.settings()
 
     async def work() -> list[dict[str, Any]]:
         async with sound_log(settings) as log:
@@ -72,8 +72,6 @@ def check(
 ) -> None:
     """Whether an adapter's lineage digest follows from what it says of itself, and its weights are those that it names:
     from the file alone."""
-    from agent0.assembly.models.lineage import check_adapter
-
     result = check_adapter(adapter.read_bytes())
     console.record(result, as_json)
     if not result["agrees"]:

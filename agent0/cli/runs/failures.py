@@ -1,13 +1,15 @@
 """Reactions that were given up: look at them, retry or drop them."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from agent0.cli import console
-
-if TYPE_CHECKING:
-    from agent0.events.base import Recorded
+from agent0.assembly.log.access import open_log
+from agent0.assembly.requests.decisions import dropping, retrying
+from agent0.cli import console, flags, lookup
+from agent0.events.base import Recorded
+from agent0.projections.failures import list_failures, list_missing, show_failure
+from agent0.projections.runs import resolve
 
 Failure = Annotated[str, typer.Argument(metavar="FAILURE", help="Failure id, or a unique beginning of it.")]
 
@@ -21,10 +23,7 @@ def list_(
     as_json: console.Json = False,
 ) -> None:
     """Failures, newest first: those that wait for a person (open), and those that the run went on without (dropped)."""
-    from agent0.projections.failures import list_failures, list_missing
-    from agent0.projections.runs import resolve
-
-    with console.tables() as db:
+    with lookup.tables() as db:
         of = resolve(db, run) if run else ""
         if status == "missing":
             rows = console.limited(lambda n: list_missing(db, of, n), limit)
@@ -41,8 +40,6 @@ def show(failure: Failure, as_json: console.Json = False) -> None:
 
 def retry(failure: Failure, as_json: console.Json = False) -> None:
     """Try the reaction again: its handler takes it up as soon as it runs."""
-    from agent0.assembly.requests.decisions import retrying
-
     _settle(retrying(_failure(failure)), as_json)
 
 
@@ -52,23 +49,17 @@ def drop(
     as_json: console.Json = False,
 ) -> None:
     """Give the reaction up for good; the run goes on without its effects."""
-    from agent0.assembly.requests.decisions import dropping
-
     _settle(dropping(_failure(failure), reason), as_json)
 
 
 def _failure(failure: str) -> dict[str, Any]:
-    from agent0.projections.failures import show_failure
-
-    with console.tables() as db:
+    with lookup.tables() as db:
         return show_failure(db, failure)
 
 
-def _settle(begin: "Recorded", as_json: bool) -> None:
-    from agent0.assembly.log.access import open_log
-
+def _settle(begin: Recorded, as_json: bool) -> None:
     async def work() -> int:
-        async with open_log(console.settings()) as log:
+        async with open_log(flags.settings()) as log:
             return (await log.append([begin]))[0]
 
     seq = console.run_async(work)

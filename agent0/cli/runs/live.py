@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from rich.console import Group
 from rich.live import Live
@@ -14,6 +14,7 @@ from rich.progress import BarColumn, SpinnerColumn, TextColumn
 from rich.progress import Progress as Bars
 from rich.text import Text
 
+from agent0.assembly.log.waits import waits
 from agent0.assembly.runtime.progress import (
     PROPOSING,
     Milestone,
@@ -24,16 +25,14 @@ from agent0.assembly.runtime.progress import (
     taken_up,
     trouble,
 )
+from agent0.assembly.runtime.stamping import utc_now
 from agent0.cli import console
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.state_snapshots import Snapshots
+from agent0.infra.training.lora_trainer import pace_of
+from agent0.infra.training.progress import StepProgress
+from agent0.report.charts.ladder_picture import BLOCKS, DIGITS, Row, latest, picture
 from agent0.settings import RunConfig
-
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
-    from agent0.infra.training.progress import StepProgress
-    from agent0.report.charts.ladder_picture import Row
-
-if TYPE_CHECKING:
-    from agent0.infra.log.state_snapshots import Snapshots
 
 BAR_S = 0.25
 LINES_S = 15.0
@@ -71,7 +70,7 @@ class Display(Protocol):
 
 
 async def follow(
-    log: "Log", run: str, trainings: Path, *, quiet: bool = False, snapshots: "Snapshots | None" = None
+    log: Log, run: str, trainings: Path, *, quiet: bool = False, snapshots: Snapshots | None = None
 ) -> Progress:
     """Show the progress of ``run`` until it is over, milestones already passed included; of a long run those since the
     nearest of ``snapshots``. ``trainings`` is the folder where trainers of this machine write their progress."""
@@ -99,9 +98,6 @@ async def follow(
 
 
 async def _refresh(progress: Progress, display: Display, trainings: Path) -> None:
-    from agent0.assembly.log.waits import waits
-    from agent0.assembly.runtime.stamping import utc_now
-
     reported: set[str] = set()
     while True:
         await asyncio.sleep(display.every_s)
@@ -118,15 +114,13 @@ async def _refresh(progress: Progress, display: Display, trainings: Path) -> Non
             display.show(pace)
 
 
-def training(progress: Progress, folder: Path) -> "tuple[str, StepProgress] | None":
+def training(progress: Progress, folder: Path) -> tuple[str, StepProgress] | None:
     """(checkpoint, how far it is) of the one that is being trained on this machine, if one is."""
-    from agent0.infra.training.lora_trainer import pace_of
-
     paces = ((name, pace_of(folder, name, seed)) for name, seed in progress.trainings.items())
     return next(((name, progress) for name, progress in paces if progress), None)
 
 
-def steps(checkpoint: str, progress: "StepProgress") -> str:
+def steps(checkpoint: str, progress: StepProgress) -> str:
     """Format the progress of a training, as in ``student-3 step 12/40, about 20 s left``."""
     left = f", about {duration(progress.left_s)} left" if progress.left_s is not None else ""
     return (
@@ -194,8 +188,6 @@ class Bar:
 
     def passed(self, milestone: Milestone, config: RunConfig) -> None:
         """Add a row to the picture; a line above the bar where there is none."""
-        from agent0.report.charts.ladder_picture import Row
-
         if milestone.standing is None:
             self.say(milestone_line(milestone, config.planned_iterations))
             return
@@ -213,16 +205,12 @@ class Bar:
         self._live.console.print(console.prose(console.clean(text), stderr=True), style=style or None)
 
     def _draw(self) -> None:
-        from agent0.report.charts.ladder_picture import latest, picture
-
         lines = picture(latest(self._rows), "validation", self._taught, marks())
         self._live.update(Group(*drawn(lines), self._bars.get_renderable()), refresh=True)
 
 
 def marks(*, stderr: bool = True) -> str:
     """How a picture's accuracies are written where it is shown."""
-    from agent0.report.charts.ladder_picture import BLOCKS, DIGITS
-
     try:
         BLOCKS.encode(console.console(stderr=stderr).encoding)
     except UnicodeEncodeError:

@@ -3,8 +3,10 @@
 import re
 import sqlite3
 
-from agent0.cli import console
+from agent0.cli import lookup
 from agent0.errors import ConfigError, NotFoundError
+from agent0.projections.events import extent_of, iteration_starts, nth_event
+from agent0.projections.runs import parent_of, show_run
 
 HELP = "SEQ of an event, +N events after the run's first, or iteration:N (where its iteration N began, from 0)"
 _SHAPE = re.compile(r"(?P<seq>\d{1,18})|\+(?P<after>\d{1,18})|iteration:(?P<iteration>\d{1,9})")
@@ -22,16 +24,13 @@ def sequence(run: str, at: str, option: str = "--at") -> int:
         raise ConfigError(f"{option} {at[:80]!r} names no event.", fix=f"Write {HELP}.")
     if match["seq"] is not None:
         return int(match["seq"])
-    with console.tables() as db:
+    with lookup.tables() as db:
         if match["after"] is not None:
             return _counted(db, run, int(match["after"]))
         return _iteration(db, run, int(match["iteration"]))
 
 
 def _counted(db: sqlite3.Connection, run: str, after: int) -> int:
-    from agent0.projections.events import extent_of, nth_event
-    from agent0.projections.runs import show_run
-
     seq = nth_event(db, run, after)
     if seq is None:
         (first, last), count = extent_of(db, run), show_run(db, run)["events"]
@@ -41,8 +40,6 @@ def _counted(db: sqlite3.Connection, run: str, after: int) -> int:
 
 
 def _iteration(db: sqlite3.Connection, run: str, number: int) -> int:
-    from agent0.projections.events import extent_of, iteration_starts
-
     starts = iteration_starts(db, run)
     if number in starts:
         return starts[number]
@@ -57,9 +54,6 @@ def _iteration(db: sqlite3.Connection, run: str, number: int) -> int:
 
 def _begun_in_parent(db: sqlite3.Connection, run: str, number: int) -> tuple[str, int] | None:
     """The parent, or its parent, in which an iteration of a fork began, and the event before it."""
-    from agent0.projections.events import iteration_starts
-    from agent0.projections.runs import parent_of
-
     visited: set[str] = set()
     while (parent := parent_of(db, run)) is not None and run not in visited:
         visited.add(run)

@@ -2,27 +2,28 @@
 
 import shutil
 import sqlite3
-from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
-from agent0.cli import console
+from agent0.assembly.log.access import open_log
+from agent0.assembly.log.carriers import known_here
+from agent0.assembly.validate.requirements import LEAST
+from agent0.cli import console, flags, lookup
+from agent0.cli.runs.show import print_findings
 from agent0.errors import Agent0Error, DependencyError
+from agent0.projections.runs import show_run
+from agent0.report.diagnosis.findings import Diagnosis, diagnosis, observation_lines, setting_lines, why_lines
+from agent0.report.diagnosis.replies import reply_lines
+from agent0.run.diagnosis.case import MODELS
+from agent0.run.diagnosis.local_state import LocalState
 from agent0.settings import Settings
-
-if TYPE_CHECKING:
-    from agent0.report.diagnosis.findings import Diagnosis
-    from agent0.run.diagnosis.local_state import LocalState
 
 
 def why(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     """Why a run went badly: its cause in the first line, the first bad step, what shows it, and the command that
     mends it."""
-    from agent0.report.diagnosis.findings import diagnosis
-
-    settings = console.settings()
+    settings = flags.settings()
     here, warning = _here(settings)
-    with console.tables(settings) as db:
+    with lookup.tables(settings) as db:
         findings = diagnosis(db, run, {**here, **_idle(db, run), **_away(warning)})
     if as_json:
         console.data(findings)
@@ -30,34 +31,13 @@ def why(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     print_diagnosis(findings)
 
 
-def print_why(findings: "Diagnosis") -> None:
-    """Print the lines of a diagnosis that stand on top of other outputs; nothing where nothing went badly."""
-    from agent0.report.diagnosis.findings import why_lines
-
-    if not findings["well"]:
-        _print_lines([*why_lines(findings), f"More: agent0 run why {findings['run']}", ""])
-
-
-def _print_lines(lines: Iterable[str]) -> None:
-    """Cut between words on a terminal, but for a command, which is there to be copied."""
-    for line in lines:
-        if "agent0 " in line:
-            console.text(line)
-        else:
-            console.print_lines([line])
-
-
-def print_diagnosis(findings: "Diagnosis") -> None:
+def print_diagnosis(findings: Diagnosis) -> None:
     """Print a whole diagnosis on stdout, its conclusion first; how items failed before the command that would take
     another model."""
-    from agent0.report.diagnosis.findings import observation_lines, setting_lines, why_lines
-    from agent0.report.diagnosis.replies import reply_lines
-    from agent0.run.diagnosis.case import MODELS
-
     conclusion, *others = why_lines(findings)
     replies = [] if findings["well"] else reply_lines(findings["replies"])
     blamed = any(f"{key}=" in findings["mend"] for key in MODELS)
-    _print_lines([conclusion, *(replies if blamed else []), *others])
+    print_findings([conclusion, *(replies if blamed else []), *others])
     if findings["advice"]:
         console.print_lines([findings["advice"]])
     parts = {
@@ -68,19 +48,15 @@ def print_diagnosis(findings: "Diagnosis") -> None:
     }
     for title, lines in parts.items():
         if lines:
-            _print_lines(["", title, *(f"  {line}" for line in lines)])
+            print_findings(["", title, *(f"  {line}" for line in lines)])
 
 
-def _here(settings: Settings) -> "tuple[LocalState, str]":
+def _here(settings: Settings) -> tuple[LocalState, str]:
     """What this machine says now, and why the log cannot be reached; empty where it can."""
-    from agent0.assembly.log.access import open_log
-    from agent0.assembly.log.carriers import known_here
-    from agent0.assembly.validate.requirements import LEAST
-
     free = shutil.disk_usage(settings.home).free if settings.home.is_dir() else None
     here: LocalState = {"disk_free": free, "disk_least": LEAST, **known_here(settings)}
 
-    async def left() -> "LocalState":
+    async def left() -> LocalState:
         async with open_log(settings, "reader") as log:
             info = await log.info()
             return {"log_left": info.max_bytes - info.bytes} if info.max_bytes > 0 else {}
@@ -93,13 +69,11 @@ def _here(settings: Settings) -> "tuple[LocalState, str]":
         return here, ""
 
 
-def _away(warning: str) -> "LocalState":
+def _away(warning: str) -> LocalState:
     return {"log": warning.rstrip(".")} if warning else {}
 
 
-def _idle(db: sqlite3.Connection, run: str) -> "LocalState":
+def _idle(db: sqlite3.Connection, run: str) -> LocalState:
     """Seconds since the run's last event."""
-    from agent0.projections.runs import show_run
-
     last = datetime.fromisoformat(str(show_run(db, run)["updated"]))
     return {"idle_s": (datetime.now(UTC) - last).total_seconds()}

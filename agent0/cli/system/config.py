@@ -6,7 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from agent0.cli import console
+from agent0.cli import console, flags
+from agent0.config.loading import public, resolve
+from agent0.config.setting_entries import fields, leaves
+from agent0.report.markdown.rendering import render
 from agent0.settings import Settings
 
 
@@ -17,9 +20,7 @@ def show(
     as_json: console.Json = False,
 ) -> None:
     """Print the settings in effect; secrets are masked."""
-    from agent0.config.loading import public, resolve
-
-    loaded = resolve(profile, console.overrides(pairs))
+    loaded = resolve(profile, flags.overrides(pairs))
     if as_json and not origin:
         console.data({**public(loaded.settings), "config_sha": loaded.settings.run.to_record()[1]})
         return
@@ -27,25 +28,8 @@ def show(
     console.table(rows, as_json, ("key", "value", "origin") if origin else ("key", "value"))
 
 
-def validate(profile: console.Profile = None, pairs: console.Set = None, as_json: console.Json = False) -> None:
-    """Check settings and everything that they name (models, tools, domains, rewards, prompts)."""
-    from agent0.assembly.runtime.providers import check_models
-    from agent0.assembly.validate.run_config import check_names
-
-    settings = console.settings(profile, pairs)
-    check_names(settings.run)
-    check_models(settings.run)
-    digest = settings.run.to_record()[1]
-    if as_json:
-        console.data({"valid": True, "profile": settings.profile, "config_sha": digest})
-    else:
-        console.text(f"Valid. Profile {settings.profile}, configuration {digest[:12]}.")
-
-
 def docs(as_json: console.Json = False) -> None:
     """Every setting with its default and meaning, as Markdown."""
-    from agent0.report.markdown.rendering import render
-
     rows = reference()
     if as_json:
         console.data(rows)
@@ -55,9 +39,6 @@ def docs(as_json: console.Json = False) -> None:
 
 def reference() -> list[dict[str, Any]]:
     """key, default (JSON), meaning and section of every setting, in the order of the models."""
-    from agent0.config.loading import public
-    from agent0.config.setting_entries import fields, leaves
-
     defaults = dict(leaves(public(Settings())))
     rows: list[dict[str, Any]] = []
     firsts: dict[str, str] = {}

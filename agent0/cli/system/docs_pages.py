@@ -24,8 +24,10 @@ from agent0.cli.system.config import reference
 from agent0.config.loading import PROFILES, profiles
 from agent0.errors import ErrorKind
 from agent0.events import base, values
+from agent0.handlers import handlers
 from agent0.projections import tables
 from agent0.report.markdown.rendering import render
+from agent0.report.markdown.rewards import reference as reward_reference
 from agent0.tools import tools
 
 TEMPLATES = Path(__file__).parent
@@ -38,14 +40,12 @@ NOUNS = (
 
 def pages() -> dict[str, str]:
     """Name of each generated page and its text."""
-    from agent0.report.markdown.rewards import reference
-
     return {
         "events.md": events_page(),
         "cli.md": cli_page(),
         "config.md": config_page(),
         "tools.md": tools_page(),
-        "rewards.md": reference(),
+        "rewards.md": reward_reference(),
         "python.md": python_page(),
     }
 
@@ -56,8 +56,6 @@ def _render(template: str, **values: Any) -> str:
 
 def events_page() -> str:
     """Every event: what it means, its fields, who reacts to it, which tables read it."""
-    from agent0.handlers import handlers
-
     reactions = {h.name: set(h.events) for h in handlers().values()}
     readers = {t.name: {kind.__name__ for kind in t.events} for t in tables().values() if t.events}
     nouns = [(noun, importlib.import_module(f"agent0.events.{noun}"), base.Event) for noun in NOUNS]

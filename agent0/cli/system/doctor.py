@@ -3,18 +3,23 @@
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from agent0.cli import console
+from agent0.assembly.runtime.app import started
+from agent0.assembly.runtime.doctor import LOOKS
+from agent0.assembly.runtime.execution import execute_run
+from agent0.assembly.validate.call_forms import call_forms
+from agent0.assembly.validate.requirements import examine
+from agent0.assembly.validate.room import Check
+from agent0.cli import console, flags
 from agent0.cli.layout import wrapped
 from agent0.cli.models.named_model import BOTH, Model, model_flags
+from agent0.cli.runs.foreground import Terminal
+from agent0.config.loading import load
 from agent0.settings import Settings
-
-if TYPE_CHECKING:
-    from agent0.assembly.validate.room import Check
 
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 BESIDE = 28
@@ -31,7 +36,7 @@ def doctor(
 ) -> None:
     """Check dependencies, log, sandbox, disk, GPU and models. Exit 5 where the profile (tiny) could not run, 2 where
     its settings could never be."""
-    settings = console.settings(profile, pairs, plugins=None, **model_flags(model, None, *BOTH))
+    settings = flags.settings(profile, pairs, plugins=None, **model_flags(model, None, *BOTH))
     results = console.run_async(lambda: _examined(settings, None if as_json else _show))
     if smoke and not any(check.state == "fail" for check in results):
         results.append(_smoke())
@@ -39,8 +44,6 @@ def doctor(
             _show(results[-1])
     healthy = not any(check.state == "fail" for check in results)
     if as_json:
-        from agent0.assembly.validate.call_forms import call_forms
-
         checks = [check.__dict__ for check in results]
         console.data({"healthy": healthy, "profile": settings.profile, "checks": checks, "calls": call_forms(settings)})
     else:
@@ -49,11 +52,8 @@ def doctor(
         raise typer.Exit(2 if _impossible(results) else 5)
 
 
-async def _examined(settings: Settings, show: "Callable[[Check], None] | None") -> "list[Check]":
+async def _examined(settings: Settings, show: Callable[[Check], None] | None) -> list[Check]:
     """All checks, each shown as it is done; what is wrong with the settings once, however many looks meet it."""
-    from agent0.assembly.runtime.doctor import LOOKS
-    from agent0.assembly.validate.requirements import examine
-
     results: list[Check] = []
     async for check in examine(settings, LOOKS):
         if _impossible(results) and (check.detail, check.fix) == (results[0].detail, results[0].fix):
@@ -64,12 +64,12 @@ async def _examined(settings: Settings, show: "Callable[[Check], None] | None") 
     return results
 
 
-def _impossible(results: "Sequence[Check]") -> bool:
+def _impossible(results: Sequence[Check]) -> bool:
     """Whether the settings, which are looked at first, cannot hold on any machine."""
     return bool(results) and (results[0].name, results[0].state) == ("settings", "fail")
 
 
-def _show(check: "Check") -> None:
+def _show(check: Check) -> None:
     fix = f"fix: {check.fix}" if check.state != "ok" and check.fix else ""
     if console.screen() is None:
         console.text("\t".join((check.state, check.name, console.one_line(check.detail, 300))))
@@ -90,13 +90,7 @@ def _cut(text: str) -> list[str]:
     return wrapped(text, max(20, (terminal.width if terminal else console.WIDE) - BESIDE))
 
 
-def _smoke() -> "Check":
-    from agent0.assembly.runtime.app import started
-    from agent0.assembly.runtime.execution import execute_run
-    from agent0.assembly.validate.room import Check
-    from agent0.cli.runs.foreground import Terminal
-    from agent0.config.loading import load
-
+def _smoke() -> Check:
     with tempfile.TemporaryDirectory(prefix="agent0-doctor-") as folder:
         settings = load("scripted", {**SMOKE, "run.evaluation.test": "12", "home": str(Path(folder)), "nats.url": ""})
         begin = started(settings, "doctor")

@@ -4,17 +4,17 @@ from typing import Annotated
 
 import typer
 
-from agent0.cli import console
+from agent0.assembly.runtime.prometheus import exposition, serving
+from agent0.assembly.runtime.read_models import reading_log, run_projector
+from agent0.cli import console, flags, lookup
 from agent0.settings import Settings
 
 
 def show() -> None:
     """Print tool calls, limits, kills, refusals, events, runs, failures and alarms; `agent0 metrics` does the same."""
-    from agent0.assembly.runtime.prometheus import exposition
-
-    with console.tables():
+    with lookup.tables():
         pass
-    typer.echo(exposition(console.settings()), nl=False)
+    typer.echo(exposition(flags.settings()), nl=False)
 
 
 def serve(
@@ -24,14 +24,11 @@ def serve(
     pairs: console.Set = None,
 ) -> None:
     """Serve the metrics over HTTP and keep the tables up to date meanwhile, until stopped."""
-    settings = console.settings(profile, pairs)
+    settings = flags.settings(profile, pairs)
     console.run_async(lambda: _serve(settings, host, port))
 
 
 async def _serve(settings: Settings, host: str, port: int) -> None:
-    from agent0.assembly.runtime.prometheus import serving
-    from agent0.assembly.runtime.read_models import reading_log, run_projector
-
     async with reading_log(settings) as log:
         with serving(settings, host, port) as address:
             console.say(f"Metrics at http://{address}/metrics. Ctrl-C stops.")

@@ -2,15 +2,14 @@
 
 from typing import Any
 
-from agent0.cli import console
+from agent0.api.status import status as found
+from agent0.cli import console, flags
 
 
 def status(as_json: console.Json = False) -> None:
     """Say what stands and works: log, tables and how far they are behind, processes, runs under way, failures, alarms.
     No server is started for it."""
-    from agent0.api.status import status as found
-
-    settings = console.settings()
+    settings = flags.settings()
     state: dict[str, Any] = console.run_async(lambda: found(settings))
     if not as_json:
         processes = state["processes"]

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from agent0.cli import console
+from agent0.api.server import up as stand
+from agent0.cli import console, flags
 
 Port = Annotated[int | None, typer.Option(min=0, max=65535, help="Port; 0 takes a free one. Setting: api.port.")]
 Host = Annotated[str | None, typer.Option(help="Address to listen on; any but a loopback one needs a key.")]
@@ -20,9 +21,7 @@ def up(
 ) -> None:
     """Open the runs of the data folder in a browser, and execute them: server of the log, handlers, tables, API and
     pages in one process. Ctrl-C stops cleanly; nothing is lost."""
-    from agent0.api.server import up as stand
-
-    settings = console.settings(profile, pairs, plugins=plugin, api__port=port, api__host=host)
+    settings = flags.settings(profile, pairs, plugins=plugin, api__port=port, api__host=host)
 
     def say(address: str) -> None:
         console.text(address)

@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
-from agent0.cli import console
+from agent0.api.server import archived, is_data_folder
+from agent0.api.server import view as serve
+from agent0.cli import console, flags, lookup
 from agent0.cli.system.up import Host, Port
 from agent0.settings import Settings
 
@@ -19,17 +21,15 @@ def view(
 ) -> None:
     """Open a data folder, one run or an exported archive in a browser, to read only: no server of a log is started,
     nothing is written."""
-    settings, path = console.settings(api__port=port, api__host=host), Path(target)
+    settings, path = flags.settings(api__port=port, api__host=host), Path(target)
     if target and path.exists():
         console.run_async(lambda: _at(settings, path.absolute()))
         return
-    page = f"/runs/{console.run_id(target, settings)}" if target else "/runs"
+    page = f"/runs/{lookup.run_id(target, settings)}" if target else "/runs"
     console.run_async(lambda: _shown(settings, page))
 
 
 async def _at(settings: Settings, path: Path) -> None:
-    from agent0.api.server import archived, is_data_folder
-
     if is_data_folder(path):
         await _shown(settings.model_copy(update={"home": path}), "/runs")
         return
@@ -39,8 +39,6 @@ async def _at(settings: Settings, path: Path) -> None:
 
 
 async def _shown(settings: Settings, page: str) -> None:
-    from agent0.api.server import view as serve
-
     def say(address: str) -> None:
         console.text(address + page)
         console.say("To read only. Ctrl-C stops.")

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from agent0.assembly.runtime.model_ports import OpenEmbedders
-from agent0.cli import console
-from agent0.cli.evaluation.bench_options import HERE, Data
+from agent0.cli import console, flags, lookup
+from agent0.cli.evaluation.options import HERE, Data
 from agent0.errors import NotFoundError
 from agent0.infra.embeddings.benchmark_index import BenchmarkRows
 from agent0.projections.runs import resolve
@@ -32,8 +32,8 @@ def nearest(
 ) -> None:
     """How near the accepted tasks of a run come to a benchmark: for each its nearest item, by embedding, and the words
     in a row that both have. Its trained tasks are among them; what is too near was refused before it was attempted."""
-    settings = console.settings()
-    with console.tables(settings) as db:
+    settings = flags.settings()
+    with lookup.tables(settings) as db:
         of = resolve(db, run)
         tasks = list_tasks(db, of, status="accepted", limit=MOST)
     questions = [str(task["question"]) for task in tasks]

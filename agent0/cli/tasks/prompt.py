@@ -7,14 +7,13 @@ import typer
 
 from agent0.cli import console
 from agent0.errors import ConfigError
+from agent0.rollout.prompts import prompt, prompts
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="style/domain/role, for example compact/math/student.")]
 
 
 def list_(as_json: console.Json = False) -> None:
     """List every prompt with its version and its length."""
-    from agent0.rollout.prompts import prompts
-
     rows = [{"prompt": p.name, "version": p.version, "characters": len(p.text)} for p in prompts()]
     console.table(rows, as_json)
 
@@ -39,8 +38,6 @@ def diff(old: Name, new: Name, as_json: console.Json = False) -> None:
 
 
 def _text(name: str) -> tuple[str, str]:
-    from agent0.rollout.prompts import prompt
-
     parts = name.split("/")
     if len(parts) != 3:
         raise ConfigError(f"{name[:80]!r} names no prompt.", "Names read style/domain/role.", "See: agent0 prompt list")

@@ -7,9 +7,16 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from agent0.cli import console
-from agent0.cli.console import settings
+from agent0.assembly.api.trajectories import transcript_of
+from agent0.cli import console, flags, lookup
 from agent0.errors import ConfigError
+from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.projections.attempts import list_attempts, show_attempt
+from agent0.projections.evaluation_items import evaluated_run, list_items
+from agent0.projections.rewards import explain_rewards
+from agent0.projections.runs import resolve
+from agent0.projections.tasks import show_task
+from agent0.projections.trajectories import export as rows_of
 
 Evaluation = Annotated[
     str, typer.Option(help="Items of this evaluation instead (its id, or a split, checkpoint or benchmark).")
@@ -28,16 +35,11 @@ def list_(
     as_json: console.Json = False,
 ) -> None:
     """Attempts in the order they were asked for, or the items of an evaluation."""
-    from agent0.projections.attempts import list_attempts
-    from agent0.projections.evaluation_items import evaluated_run, list_items
-    from agent0.projections.runs import resolve
-    from agent0.projections.tasks import show_task
-
     if evaluation and (task or iteration is not None):
         raise ConfigError(
             "An evaluation's items are of no task and no iteration.", "", "Leave --evaluation out, or them."
         )
-    with console.tables() as db:
+    with lookup.tables() as db:
         if evaluation:
             name, columns = (
                 evaluated_run(db, run),
@@ -61,16 +63,11 @@ def show(
 ) -> None:
     """One attempt, finished or not, or one item of an evaluation: the conversation turn by turn, what each tool call
     left in the work folder, the answers to subgoals, the verdict and the receipt of its reward."""
-    from agent0.assembly.api.trajectories import transcript_of
-    from agent0.projections.attempts import show_attempt
-    from agent0.projections.evaluation_items import evaluated_run
-    from agent0.projections.rewards import explain_rewards
-
-    with console.tables() as db:
+    with lookup.tables() as db:
         name = evaluated_run(db, run)
         shown = show_attempt(db, name, attempt)
         receipts = explain_rewards(db, name, attempt=attempt)
-    shown["transcript"] = transcript_of(console.settings(), shown)
+    shown["transcript"] = transcript_of(flags.settings(), shown)
     shown["receipts"] = receipts
     if as_json:
         console.data(shown)
@@ -84,13 +81,9 @@ def export(
     evaluation: Evaluation = "",
 ) -> None:
     """All attempts of a run as JSON lines on stdout, or the items of an evaluation, which are never training data."""
-    from agent0.infra.storage.artifacts import FileArtifacts
-    from agent0.projections.evaluation_items import evaluated_run
-    from agent0.projections.trajectories import export as rows_of
-
-    with console.tables() as db:
+    with lookup.tables() as db:
         kind, name = "agent0" if format == "jsonl" else format, evaluated_run(db, run)
-        for row in rows_of(db, name, kind, FileArtifacts(settings().home), evaluation):
+        for row in rows_of(db, name, kind, FileArtifacts(flags.settings().home), evaluation):
             typer.echo(json.dumps(row, default=str))
 
 

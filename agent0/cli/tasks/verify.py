@@ -3,17 +3,19 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from agent0.cli import console
+from agent0.assembly.runtime.port_openers import open_port
+from agent0.cli import console, flags
 from agent0.cli.lazy_group import takes_dashes
 from agent0.errors import ConfigError
-
-if TYPE_CHECKING:
-    from agent0.grading import Grade
-    from agent0.verification.labelled_pairs import PairSummary
+from agent0.grading import Grade
+from agent0.grading.explanations import explain
+from agent0.grading.math.symbolic import settle
+from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.verification.labelled_pairs import PairSummary, decide_pairs, decoded, read_pairs, summary
 
 
 @takes_dashes
@@ -25,8 +27,6 @@ def answer(
 ) -> None:
     """Explain one verdict: what was read of a reply and where, what was compared, by which rule, and what would have
     changed it."""
-    from agent0.grading.explanations import explain
-
     if not expected.strip():
         raise ConfigError("There is no right answer to compare with.", "--expected is empty.", "Name it: --expected 42")
     explanation = explain(expected, sys.stdin.read() if text == "-" else text, kind)
@@ -39,13 +39,9 @@ def answer(
     console.record({"verdict": verdict} | {name: getattr(explanation, name) for name in fields}, as_json)
 
 
-async def _settled(grade: "Grade") -> "Grade":
+async def _settled(grade: Grade) -> Grade:
     """``grade`` with the symbolic engine's decision."""
-    from agent0.assembly.runtime.port_openers import open_port
-    from agent0.grading.math.symbolic import settle
-    from agent0.infra.storage.artifacts import FileArtifacts
-
-    settings = console.settings()
+    settings = flags.settings()
     sandbox = await open_port("verifier_sandbox", settings, FileArtifacts(settings.home))
     try:
         return await settle(grade, sandbox)
@@ -59,14 +55,10 @@ def pairs(
 ) -> None:
     """Decide labelled pairs and count. Rows: pair_id, gold, candidate, form, label, policy for answers; pair_id, setup,
     test, entry_point, candidate, label for programs. Rows with policy=true, on which graders may differ, are apart."""
-    from agent0.assembly.runtime.port_openers import open_port
-    from agent0.infra.storage.artifacts import FileArtifacts
-    from agent0.verification.labelled_pairs import decide_pairs, decoded, read_pairs, summary
-
     rows = read_pairs(decoded(file.read_bytes(), str(file)), str(file))
-    settings = console.settings()
+    settings = flags.settings()
 
-    async def work() -> "PairSummary":
+    async def work() -> PairSummary:
         sandbox = await open_port("verifier_sandbox", settings, FileArtifacts(settings.home))
         try:
             at_once = max(1, settings.sandbox.workers // 2) * settings.sandbox.calls
@@ -81,7 +73,7 @@ def pairs(
         _show(counts)
 
 
-def _show(counts: "PairSummary") -> None:
+def _show(counts: PairSummary) -> None:
     policy = counts["policy"]
     console.record({name: count for name, count in counts.items() if name not in ("policy", "wrong")}, False)
     if counts["wrong"]:

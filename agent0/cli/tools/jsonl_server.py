@@ -8,17 +8,16 @@ import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from agent0.assembly.tooling import workspaces
+from agent0.assembly.tooling.tool_calls import ToolBench, ToolRequest, call_record, not_run
 from agent0.cli.defects import defect
 from agent0.errors import Agent0Error, ConfigError
 from agent0.events.values import ToolState
 from agent0.ports.sandbox import SandboxResult
 from agent0.settings import Settings
 from agent0.tools.snapshots import MOST_BYTES
-
-if TYPE_CHECKING:
-    from agent0.assembly.tooling.tool_calls import ToolBench, ToolRequest
 
 LONGEST = 8 << 20
 """Bytes of a line: the longest code, escaped as JSON at its worst."""
@@ -92,7 +91,7 @@ async def incoming(fd: int) -> AsyncIterator[bytes]:
 
 
 async def serve(
-    settings: Settings, bench: "ToolBench", source: AsyncIterator[bytes], write: Callable[[str], None]
+    settings: Settings, bench: ToolBench, source: AsyncIterator[bytes], write: Callable[[str], None]
 ) -> None:
     """Answer every line of ``source``, in order, until it ends. Each is given to the sandbox as it comes, which turns
     away what its bounded queue has no place for.
@@ -154,10 +153,8 @@ async def _lines(source: AsyncIterator[bytes]) -> AsyncIterator[bytes | None]:
         yield line
 
 
-async def respond(settings: Settings, bench: "ToolBench", line: bytes | None) -> dict[str, Any]:
+async def respond(settings: Settings, bench: ToolBench, line: bytes | None) -> dict[str, Any]:
     """The answer to one line. What is wrong with it is its ``reason``; an ``id`` it has is given back."""
-    from agent0.assembly.tooling.tool_calls import not_run
-
     raw: dict[str, Any] = {}
     try:
         raw = _object(line)
@@ -171,8 +168,6 @@ async def respond(settings: Settings, bench: "ToolBench", line: bytes | None) ->
 
 
 def _failed(raw: dict[str, Any], result: SandboxResult) -> dict[str, Any]:
-    from agent0.assembly.tooling.tool_calls import call_record
-
     return call_record(raw["tool"] if isinstance(raw.get("tool"), str) else "", result)
 
 
@@ -190,10 +185,7 @@ def _object(line: bytes | None) -> dict[str, Any]:
     return raw
 
 
-def _request(settings: Settings, raw: dict[str, Any]) -> "ToolRequest":
-    from agent0.assembly.tooling import workspaces
-    from agent0.assembly.tooling.tool_calls import ToolRequest
-
+def _request(settings: Settings, raw: dict[str, Any]) -> ToolRequest:
     _check(raw)
     files: dict[str, bytes] = {}
     if "from" in raw:

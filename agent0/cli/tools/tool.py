@@ -3,16 +3,19 @@
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from agent0.cli import console
+from agent0.assembly.runtime.mcp_tools import inspect_mcp
+from agent0.assembly.tooling.tool_calls import RAW, ToolRequest, known_tool, open_bench, switched_off
+from agent0.assembly.tooling.workspaces import content, find, read
+from agent0.cli import console, flags
+from agent0.cli.tools.jsonl_server import incoming
+from agent0.cli.tools.jsonl_server import serve as answer_all
 from agent0.errors import ConfigError
 from agent0.settings import Settings
-
-if TYPE_CHECKING:
-    from agent0.assembly.tooling.tool_calls import ToolRequest
+from agent0.tools import tools
 
 LONGEST_CODE = 4 << 20
 """Bytes of code that are read; the sandbox refuses less."""
@@ -20,10 +23,7 @@ LONGEST_CODE = 4 << 20
 
 def list_(profile: console.Profile = None, pairs: console.Set = None, as_json: console.Json = False) -> None:
     """Every tool with what it does, whether it is switched on, and whether the profile's student has it."""
-    from agent0.assembly.tooling.tool_calls import switched_off
-    from agent0.tools import tools
-
-    settings = console.settings(profile, pairs)
+    settings = flags.settings(profile, pairs)
     off = switched_off(settings)
     rows = [
         {
@@ -66,11 +66,7 @@ def call(
     included. The JSON object always has tool, state, rc, stdout, stderr, wall_s, cpu_s, peak_mem_mib, tier, backend,
     reason, output_bytes, files (name and size) and manifest; with --args also output, which is what a model reads. All
     text is without terminal sequences; other control characters and direction marks in it are escapes."""
-    from agent0.assembly.tooling.tool_calls import ToolRequest, known_tool
-    from agent0.assembly.tooling.workspaces import content, find, read
-    from agent0.tools import tools
-
-    settings = console.settings(profile, pairs)
+    settings = flags.settings(profile, pairs)
     if not settings.mcp.servers:  # they are asked for their tools only once there is a sandbox
         known_tool(name, tools())
     text, parsed = _code(code, code_file), _arguments(arguments)
@@ -96,11 +92,7 @@ def serve(
     object with tool, code or args, and as wanted wall, mem, files, from, keep, id; the answer is the object of `tool
     call`, with the id. Lines may come faster than they are carried out: what finds sandbox.queue calls waiting is
     answered `busy`. The sandbox is started once."""
-    from agent0.assembly.tooling.tool_calls import open_bench
-    from agent0.cli.tools.jsonl_server import incoming
-    from agent0.cli.tools.jsonl_server import serve as answer_all
-
-    settings = console.settings(profile, pairs)
+    settings = flags.settings(profile, pairs)
 
     def write(line: str) -> None:
         sys.stdout.write(line)
@@ -120,9 +112,7 @@ def mcp(
     as_json: console.Json = False,
 ) -> None:
     """Show what an MCP server offers, and the digest to trust it by. Its texts are untrusted."""
-    from agent0.assembly.runtime.mcp_tools import inspect_mcp
-
-    settings = console.settings(profile, pairs)
+    settings = flags.settings(profile, pairs)
     listing = console.run_async(lambda: inspect_mcp(settings, name))
     if as_json:
         console.data(listing)
@@ -173,16 +163,12 @@ def _arguments(text: str | None) -> dict[str, Any] | None:
 
 
 def _either(name: str, code: str | None, arguments: dict[str, Any] | None) -> None:
-    from agent0.assembly.tooling.tool_calls import RAW
-
     if (code is None) == (arguments is None):
         options = "--code, --code-file or --args" if name in RAW else "--args"
         raise ConfigError(f"{name} is called with one of: {options}.", fix="See: agent0 tool list --json")
 
 
-async def _answered(settings: Settings, request: "ToolRequest") -> dict[str, Any]:
-    from agent0.assembly.tooling.tool_calls import open_bench
-
+async def _answered(settings: Settings, request: ToolRequest) -> dict[str, Any]:
     async with open_bench(settings, workers=1) as bench:
         return await bench.answer(request)
 

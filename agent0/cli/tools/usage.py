@@ -9,8 +9,14 @@ from typing import Any
 from rich.live import Live
 from rich.text import Text
 
+from agent0.assembly.runtime.read_models import catch_up, reading, reading_log, run_projector
+from agent0.assembly.runtime.stamping import utc_now
 from agent0.cli import console
 from agent0.cli.layout import table_lines
+from agent0.projections.base import stamp
+from agent0.projections.runs import resolve, under_way
+from agent0.projections.tool_calls import recent_calls
+from agent0.projections.tool_usage import summary, usage
 from agent0.settings import Settings
 
 MINUTE_S = 60.0
@@ -19,12 +25,6 @@ COLUMNS = ("tool", "calls", "per_min", "p50_ms", "p95_ms", "p99_ms", "limits", "
 
 def look(db: sqlite3.Connection, run: str = "") -> dict[str, Any]:
     """Every tool that was called: a summary and its calls of the last minute; besides, what is under way."""
-    from agent0.assembly.runtime.stamping import utc_now
-    from agent0.projections.base import stamp
-    from agent0.projections.runs import resolve, under_way
-    from agent0.projections.tool_calls import recent_calls
-    from agent0.projections.tool_usage import summary, usage
-
     name = resolve(db, run) if run else ""
     recent = recent_calls(db, stamp(utc_now() - timedelta(seconds=MINUTE_S)), name)
     tools = [{**summary(tool, rows), "per_min": recent.get(tool, 0)} for tool, rows in usage(db, name).items()]
@@ -45,8 +45,6 @@ async def watch(settings: Settings, run: str, every_s: float, look: Look = look)
     Raises:
         NotFoundError: there is no run yet.
     """
-    from agent0.assembly.runtime.read_models import catch_up, reading, reading_log, run_projector
-
     async with reading_log(settings) as log, asyncio.TaskGroup() as group:
         await catch_up(settings, log)
         group.create_task(run_projector(settings, log))

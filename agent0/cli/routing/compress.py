@@ -2,16 +2,15 @@
 
 import json
 import secrets
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from agent0.cli import console
+from agent0.assembly.evaluation.routed import Loss, Plan, measure_loss
+from agent0.cli import console, flags
 from agent0.cli.models.calibrate import Reporter, trained
+from agent0.evaluation.routed import as_row, paired_row
 from agent0.settings.router import CompressionSettings
-
-if TYPE_CHECKING:
-    from agent0.assembly.evaluation.routed import Loss
 
 
 def compress(
@@ -34,12 +33,10 @@ def compress(
     """Attempt held-out tasks with prompts as they are and with shorter ones, and show the loss of accuracy, paired task
     by task. Prints the settings by which calls that cost money are compressed; where it may lose too much, runs refuse
     them."""
-    from agent0.assembly.evaluation.routed import Plan, measure_loss
-
-    settings = console.settings(profile, set_)
+    settings = flags.settings(profile, set_)
     options = {"stages": json.dumps(stage or ["structural"]), "longest": longest, "summarizer": summarizer}
     overrides = [f"router.compression.{name}={value}" for name, value in options.items() if value]
-    how = console.settings(profile, [*(set_ or ()), *overrides]).router.compression
+    how = flags.settings(profile, [*(set_ or ()), *overrides]).router.compression
     identity = resume or f"compression-{secrets.token_hex(3)}"
     console.say(f"Compression {identity}: {settings.run.student.provider}, data in {settings.home}")
     plan = Plan(items, "test", seed, long=long, **trained(settings, checkpoint))
@@ -47,9 +44,7 @@ def compress(
     _show(loss, how, as_json)
 
 
-def _show(loss: "Loss", how: CompressionSettings, as_json: bool) -> None:
-    from agent0.evaluation.routed import as_row, paired_row
-
+def _show(loss: Loss, how: CompressionSettings, as_json: bool) -> None:
     rows, pair = [as_row(standing) for standing in loss.standings], paired_row(loss.paired)
     settings = {"stages": list(how.stages), "longest": how.longest, "loss95": round(loss.loss95, 4)}
     version, written = f"{loss.run}, {loss.standings[0].tasks} tasks", {}

@@ -2,20 +2,21 @@
 
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import Annotated, Literal, cast
 
 import typer
 
-from agent0.cli import console
+from agent0.assembly.evaluation.calibration import Plan as CalibrationPlan
+from agent0.assembly.evaluation.calibration import calibrate as measure
+from agent0.assembly.evaluation.routed import Evaluated, Plan, evaluate_routed
+from agent0.cli import console, flags
 from agent0.cli.models.calibrate import Reporter, command_line, plain, show, trained, write_page
 from agent0.errors import ConfigError
+from agent0.evaluation.calibration_report import CalibrationReport
+from agent0.evaluation.routed import WAYS, as_row, paired_row
+from agent0.report.markdown.calibration import page as page_of
+from agent0.routing.budgets import dollars
 from agent0.settings import RoutingConfig, Settings
-
-if TYPE_CHECKING:
-    from agent0.evaluation.calibration_report import CalibrationReport
-
-if TYPE_CHECKING:
-    from agent0.assembly.evaluation.routed import Evaluated
 
 
 def evaluate(
@@ -43,10 +44,7 @@ def evaluate(
     them. JSON: in nano-dollars.
 
     Killed or out of budget, it goes on with --resume: no task is asked twice."""
-    from agent0.assembly.evaluation.routed import Plan, evaluate_routed
-    from agent0.evaluation.routed import WAYS
-
-    settings = console.settings(profile, [*(set_ or ()), *_pairs(with_, strategy, threshold)])
+    settings = flags.settings(profile, [*(set_ or ()), *_pairs(with_, strategy, threshold)])
     identity = resume or f"routed-{secrets.token_hex(3)}"
     console.say(f"Evaluation {identity}: {settings.run.student.provider}, data in {settings.home}")
     if unknown := sorted({*(way or ())} - {*WAYS}):
@@ -57,11 +55,8 @@ def evaluate(
     _show(evaluation, as_json)
 
 
-def _show(evaluation: "Evaluated", as_json: bool) -> None:
+def _show(evaluation: Evaluated, as_json: bool) -> None:
     """The ways, then the comparisons."""
-    from agent0.evaluation.routed import as_row, paired_row
-    from agent0.routing.budgets import dollars
-
     rows, pairs = (
         [as_row(standing) for standing in evaluation.standings],
         [paired_row(pair) for pair in evaluation.paired],
@@ -110,9 +105,7 @@ def calibrate(
     on others. Prints the settings by which strategies use it.
 
     Killed, it goes on with --resume: no task is asked twice."""
-    from agent0.report.markdown.calibration import page as page_of
-
-    settings = console.settings(profile, set_, run__student__provider=provider, run__student__model=model)
+    settings = flags.settings(profile, set_, run__student__provider=provider, run__student__model=model)
     identity = resume or f"router-calibration-{secrets.token_hex(3)}"
     console.say(f"Calibration {identity}: {settings.run.student.provider}, data in {settings.home}")
     how = (items, samples, critique, drawn)
@@ -129,14 +122,11 @@ def calibrate(
 
 def _measured(
     settings: Settings, student: str, run: str, seed: int, how: tuple[int, int, bool, bool], quiet: bool
-) -> "CalibrationReport":
+) -> CalibrationReport:
     """Calibrate with one seed and report progress. ``how``: items, samples, critique, drawn."""
-    from agent0.assembly.evaluation.calibration import Plan
-    from agent0.assembly.evaluation.calibration import calibrate as measure
-
     items, samples, critique, drawn = how
     routing = RoutingConfig(samples=samples, self_critique=critique)
-    plan = Plan(
+    plan = CalibrationPlan(
         items, 0, seed, routing=routing, drawn=drawn, at_once=256 // (samples + 1), **trained(settings, student)
     )
     measurement = console.run_async(lambda: measure(settings, plan, run, Reporter(f"{student}, seed {seed}", quiet)))
@@ -145,7 +135,7 @@ def _measured(
     return measurement
 
 
-def settings_of(measurement: "CalibrationReport") -> dict[str, object]:
+def settings_of(measurement: CalibrationReport) -> dict[str, object]:
     """The best calibrator of ``measurement`` as the setting that strategies read."""
     best = measurement.measured[0].candidate
     revision = measurement.revisions.get(best.signal, 1)
@@ -153,7 +143,7 @@ def settings_of(measurement: "CalibrationReport") -> dict[str, object]:
     return {"signal": best.signal, "method": best.method, "parameters": list(best.parameters), "version": version}
 
 
-def _lines(measurement: "CalibrationReport") -> list[str]:
+def _lines(measurement: CalibrationReport) -> list[str]:
     """The setting as a profile has it."""
     name = measurement.name.partition(" routed")[0]
     values = [f"{key} = {value!r}".replace("'", '"') for key, value in settings_of(measurement).items()]

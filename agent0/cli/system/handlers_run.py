@@ -1,26 +1,12 @@
-"""Handlers: which there are, and running some of them as a process."""
+"""Handlers, run as a process."""
 
 from typing import Annotated
 
 import typer
 
-from agent0.cli import console
-
-
-def list_(as_json: console.Json = False) -> None:
-    """Every handler with what it reacts to and what it needs."""
-    from agent0.assembly.runtime.plugins import known_handlers
-
-    rows = [
-        {
-            "handler": handler.name,
-            "reacts_to": ", ".join(handler.events),
-            "needs": ", ".join(handler.ports),
-            "in_flight": handler.in_flight,
-        }
-        for handler in known_handlers().values()
-    ]
-    console.table(rows, as_json)
+from agent0.assembly.runtime.app import open_app, run_handlers, until_cancelled
+from agent0.assembly.runtime.read_models import run_projector
+from agent0.cli import console, flags
 
 
 def run(
@@ -33,10 +19,7 @@ def run(
     projector: Annotated[bool, typer.Option("--projector", help="Keep the tables up to date, too.")] = False,
 ) -> None:
     """React to events until stopped. Several processes share the work; SIGTERM finishes what is in hand."""
-    from agent0.assembly.runtime.app import open_app, run_handlers, until_cancelled
-    from agent0.assembly.runtime.read_models import run_projector
-
-    settings = console.settings(profile, pairs, plugins=plugin)
+    settings = flags.settings(profile, pairs, plugins=plugin)
 
     async def work() -> None:
         async with open_app(settings, names or ()) as app:

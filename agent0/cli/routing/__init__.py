@@ -1,0 +1,1 @@
+"""Commands about which model answers, and what that costs."""

@@ -1,0 +1,111 @@
+"""Runs that are followed to their end: start one, go on with one, watch one."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agent0.assembly.log.carriers import carrier_line, carriers
+from agent0.assembly.runtime.app import started
+from agent0.assembly.runtime.execution import prepared, resumption
+from agent0.cli import console, flags, lookup
+from agent0.cli.models.named_model import BOTH, Model, model_flags
+from agent0.cli.runs.durations import time_or_iterations
+from agent0.cli.runs.foreground import follow_to_end, print_conclusion, require
+from agent0.cli.runs.run import append
+from agent0.events.base import Recorded
+from agent0.experiments.smaller_run import difference
+from agent0.settings import RunConfig
+
+Detach = Annotated[
+    bool, typer.Option("--detach", "--no-wait", help="Only begin it: `agent0 handlers run` processes do the work.")
+]
+NoHandlers = Annotated[bool, typer.Option("--no-handlers", help="Watch only; other processes run the handlers.")]
+Questions = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Questions with answers to train on, as GSM8K, MATH, SVAMP, MBPP have them."),
+]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait for what the run needs and this machine lacks.")]
+Time = Annotated[
+    str, typer.Option("--for", metavar="TIME", help="Work so long instead: 2h, 90m. The last round is finished.")
+]
+
+
+def start(
+    profile: console.Profile = None,
+    name: Annotated[str, typer.Option(help="A name for people; its id is made from it.")] = "",
+    seed: Annotated[int | None, typer.Option(help="Seed of the whole run.")] = None,
+    iterations: Annotated[int | None, typer.Option(min=1, help="Rounds.")] = None,
+    time: Time = "",
+    tasks: Annotated[int | None, typer.Option(min=1, help="Tasks an iteration.")] = None,
+    attempts: Annotated[int | None, typer.Option(min=1, help="Attempts a task.")] = None,
+    questions: Questions = None,
+    model: Model = None,
+    pairs: console.Set = None,
+    plugin: console.Plugin = None,
+    detach: Detach = False,
+    no_handlers: NoHandlers = False,
+    wait: Wait = False,
+    as_json: console.Json = False,
+) -> None:
+    """Start a run and follow it to its end. Ctrl-C stops cleanly; `agent0 run resume` goes on."""
+    sizes = {"run__seed": seed, "run__iterations": iterations, "run__tasks": tasks, "run__attempts": attempts}
+    limit = time_or_iterations(time, iterations)
+    named = {"run__questions__file": questions, **model_flags(model, None, *BOTH)}
+    chosen = flags.settings(profile, pairs, plugins=plugin, run__time_limit=limit, **sizes, **named)
+    here = not (detach or no_handlers)
+    settings = console.run_async(lambda: prepared(chosen, console.say if wait else None, here=here))
+    if smaller := difference(chosen.run, settings.run):
+        console.say(f"{settings.run.questions.file} holds out fewer rows than are set: {smaller}.", "yellow")
+    begin = started(settings, name)
+    if detach:
+        console.run_async(lambda: append(settings, begin, make=True))
+        console.record({"run": begin.run, "profile": settings.profile, "config_sha": held_sha(begin)}, as_json)
+        return
+    news = f"Run {begin.run}: profile {settings.profile}, seed {settings.run.seed}, data in {settings.home}"
+    follow_to_end(settings, begin.run, begin, news, with_handlers=not no_handlers, as_json=as_json, wait=wait)
+
+
+def resume(
+    run: console.Run = "LAST",
+    profile: console.Profile = None,
+    pairs: console.Set = None,
+    plugin: console.Plugin = None,
+    detach: Detach = False,
+    no_handlers: NoHandlers = False,
+    wait: Wait = False,
+    as_json: console.Json = False,
+) -> None:
+    """Go on with a run that was stopped or paused, or with what a failed one has. What it does was fixed when it
+    started."""
+    settings = flags.settings(profile, pairs, plugins=plugin)
+    row = lookup.run_row(run, settings)
+    name = str(row["run"])
+    if row["status"] == "finished":
+        console.say(f"Run {name} is finished.")
+        print_conclusion(settings, name, as_json)
+        return
+    begin = resumption(settings, row)
+    if detach:
+        if begin:
+            console.run_async(lambda: append(settings, begin))
+        console.record({"run": name, "status": "running"}, as_json)
+        return
+    if not no_handlers:
+        require(settings, RunConfig.recorded(row["config"]), wait)
+        if row["status"] == "running" and carriers(settings):
+            console.say(f"{carrier_line(settings, name)} This process shares the work.", "yellow")
+    news = f"Run {name} goes on: profile {row['profile']}, seed {row['seed']}"
+    follow_to_end(settings, name, begin, news, with_handlers=not no_handlers, as_json=as_json, wait=wait)
+
+
+def watch(run: console.Run = "LAST", as_json: console.Json = False) -> None:
+    """Follow a run that other processes execute, to its end; first it says which ones."""
+    settings, row = flags.settings(), lookup.run_row(run)
+    news = carrier_line(settings, row["run"]) if row["status"] == "running" else ""
+    follow_to_end(settings, str(row["run"]), None, news, with_handlers=False, as_json=as_json)
+
+
+def held_sha(begin: Recorded) -> str:
+    """Return the digest of the configuration in a RunStarted."""
+    return str(getattr(begin.event, "config_sha", ""))
