@@ -69,7 +69,7 @@ def confidence(db: sqlite3.Connection, signals: Mapping[str, float], name: str, 
     )
     if not rows:
         return None
-    from agent0.rollout.confidence.calibration import Candidate  # takes numpy and the readers of answers with it
+    from agent0.rollout.confidence.calibration import Candidate  # noqa: PLC0415 - takes numpy and the readers of answers with it
 
     for row in rows:
         candidate = Candidate(row["signal"], row["method"], tuple(row["parameters"]), row["fitted_on"])

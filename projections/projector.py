@@ -267,7 +267,7 @@ def _has_tables(db: sqlite3.Connection) -> bool:
 
 
 def _make(db: sqlite3.Connection, tables: dict[str, Table], begin: Position) -> None:
-    import sqlite_utils  # a fifth of a second, which commands that only read do not need
+    import sqlite_utils  # noqa: PLC0415 - a fifth of a second, which commands that only read do not need
 
     database = sqlite_utils.Database(db)
     for table in tables.values():

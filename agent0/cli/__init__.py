@@ -88,7 +88,7 @@ def main() -> None:
     except BrokenPipeError:
         _leave_pipe()
     except (Exception, BaseExceptionGroup) as error:
-        from agent0.cli.defects import defect  # what it needs takes time, and few commands fail
+        from agent0.cli.defects import defect  # noqa: PLC0415 - what it needs takes time, and few commands fail
 
         reported = user_error(error) or defect(error)
         complain(reported)

@@ -205,7 +205,7 @@ def bootstrap(
 
     Equal values are drawn together, as counts of a multinomial: the same distribution, in a fraction of the time.
     """
-    import numpy as np  # a tenth of a second, which commands that draw nothing need not wait for
+    import numpy as np  # noqa: PLC0415 - a tenth of a second, which commands that draw nothing need not wait for
 
     array = np.asarray(values, dtype=float)
     distinct, counts = np.unique(array, return_counts=True)

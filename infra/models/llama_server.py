@@ -187,6 +187,6 @@ def spelt(folder: Path, ids: Sequence[int]) -> str:
 
 @lru_cache(maxsize=2)
 def _tokenizer(path: Path) -> Any:
-    from tokenizers import Tokenizer
+    from tokenizers import Tokenizer  # noqa: PLC0415 - of an extra
 
     return Tokenizer.from_file(str(path))

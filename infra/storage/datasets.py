@@ -137,7 +137,7 @@ _GZIP, _PARQUET, _UTF16 = b"\x1f\x8b", b"PAR1", (b"\xff\xfe", b"\xfe\xff")
 
 def _parquet(data: bytes) -> str:
     """The rows of a Parquet file as JSON lines."""
-    from pyarrow import parquet
+    from pyarrow import parquet  # noqa: PLC0415 - of an extra
 
     file = parquet.ParquetFile(io.BytesIO(data))
     groups = [file.metadata.row_group(n) for n in range(file.metadata.num_row_groups)]

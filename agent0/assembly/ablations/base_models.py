@@ -47,7 +47,7 @@ async def make_bases(folder: Path, course: str, seeds: Sequence[int], jobs: int,
 
 
 def _mix(course: str) -> dict[str, object]:
-    from agent0.infra.tiny.courses import MIXES
+    from agent0.infra.tiny.courses import MIXES  # noqa: PLC0415 - torch
 
     if course not in MIXES:
         raise ConfigError(f"There is no course {course[:80]!r}.", f"Known: {', '.join(MIXES)}.")
@@ -103,8 +103,8 @@ async def _teach(out: Path, seed: int, mix: dict[str, object], report: Report) -
 def train_base(folder: Path, seed: int, mix: Path, output: IO[str]) -> None:
     """Train a base model from scratch into ``folder``, in a process of its own: progress goes to ``output`` line by
     line, and the process exits where standard input ends, since its parent has died. ``mix`` is the file of the mix."""
-    from agent0.infra.tiny.build import build
-    from agent0.infra.tiny.courses import read_mix
+    from agent0.infra.tiny.build import build  # noqa: PLC0415 - torch
+    from agent0.infra.tiny.courses import read_mix  # noqa: PLC0415 - torch
 
     threading.Thread(target=_exit_with_parent, daemon=True).start()
     began = time.monotonic()

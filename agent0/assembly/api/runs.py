@@ -191,7 +191,7 @@ class Run:
 
     def curve_svg(self) -> str:
         """Its learning curve as an SVG element; empty where nothing was evaluated yet."""
-        from agent0.report.charts.learning_curve import curve_svg
+        from agent0.report.charts.learning_curve import curve_svg  # noqa: PLC0415 - matplotlib
 
         with self.folder.tables() as db:
             return str(curve_svg(db, self.id))

@@ -9,6 +9,7 @@ from agent0.assembly.api.calls import Settable, texts
 from agent0.assembly.api.rows import Rows, html_table, text
 from agent0.experiments.ablation_study import Variant
 from agent0.experiments.study_results import StudyResults
+from agent0.report.html.benchmark_page import ablation_page
 from agent0.report.markdown.ablation import answers
 
 
@@ -67,8 +68,6 @@ class Study:
 
     def page(self, path: str | Path | None = None) -> Path:
         """Write the page of the study, beside its runs unless ``path`` names a place; returns where it is."""
-        from agent0.report.html.benchmark_page import ablation_page
-
         file = Path(path) if path else Path(self.found["folder"]) / "page.html"
         file.write_text(ablation_page(self.found), encoding="utf-8")
         return file

@@ -80,7 +80,7 @@ async def run_handlers(app: App, stands: Callable[[], None] = lambda: None) -> N
     Raises:
         LogError: the log was altered meanwhile.
     """
-    from agent0.infra.bus.bus import Bus
+    from agent0.infra.bus.bus import Bus  # noqa: PLC0415 - faststream
 
     bus = Bus(
         log=app.log,

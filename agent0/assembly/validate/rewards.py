@@ -37,7 +37,7 @@ def check_rewards(rules: RewardConfig, where: str) -> None:
 
 
 def _check_calibrator(rules: RewardConfig, where: str) -> None:
-    from agent0.rollout.confidence.signals import MEANING
+    from agent0.rollout.confidence.signals import MEANING  # noqa: PLC0415 - a hundred modules for one kind of reward
 
     plan = rules.calibrator
     if not plan.signal:

@@ -132,7 +132,7 @@ async def _talk(settings: Settings, adapter: Artifact | None, checkpoint: str = 
 def read_line() -> str | None:
     """What a person types next, with the editing of readline; None at the end of it. Ctrl-C drops the line."""
     with suppress(ImportError):
-        import readline  # noqa: F401 - input() takes it from then on
+        import readline  # noqa: F401, PLC0415 - input() takes it from then on
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return input(PROMPT)

@@ -130,7 +130,7 @@ def _print_climb(summary: dict[str, Any]) -> None:
 
 def _curve(settings: Settings, db: Any, run: str) -> str | None:
     """Draw the learning curve; the path of its picture, None (and a word why) where it cannot be written."""
-    from agent0.report.charts.learning_curve import draw_curve  # matplotlib, before which a run would wait
+    from agent0.report.charts.learning_curve import draw_curve  # noqa: PLC0415 - matplotlib, before which a run would wait
 
     path = settings.home / "reports" / f"{run}.png"
     try:

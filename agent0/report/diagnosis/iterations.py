@@ -3,11 +3,16 @@
 import sqlite3
 from dataclasses import replace
 
+from agent0.grading.answer_types import grade_as
+from agent0.grading.normal_form import same
 from agent0.projections.base import Row, select
 from agent0.registry import PREFIX
+from agent0.rewards import reward_sets, rewards
 from agent0.run.diagnosis.case import Iteration, Observation, PartMeans
 from agent0.settings import RunConfig
+from agent0.tasks.families import families
 from agent0.verification.human_review import PERSON
+from agent0.verification.verifiers import verifiers
 
 _ENDS = {"length": "cut off at its limit of tokens", "no_answer": "ended without an answer"}
 Counts = dict[int, Iteration]
@@ -201,8 +206,6 @@ def part_means(db: sqlite3.Connection, run: str, config: RunConfig) -> tuple[Par
 
 def _files(config: RunConfig) -> dict[str, str]:
     """The file of each part that is a user's, by its name; where it is not loaded, the files that may hold it."""
-    from agent0.rewards import reward_sets, rewards
-
     chosen = config.rewards.set
     packaged = rewards("student", chosen) if chosen in reward_sets() else {}
     modules = {name: str(component.score.__module__) for name, component in packaged.items()}
@@ -219,8 +222,6 @@ def count_plugin_verdicts(db: sqlite3.Connection, run: str, counts: Counts) -> N
     """Add to the counts by iteration what verifiers that are not Agent0's own said of answers (``foreign``), and how
     many of them their task's family computes otherwise: right ones that were called wrong (``misjudged``), and wrong
     ones that were called right (``overrated``)."""
-    from agent0.verification.verifiers import verifiers
-
     ours = sorted(
         name for name, verifier in verifiers().items() if verifier.judge.__module__.partition(".")[0] == "agent0"
     )
@@ -254,10 +255,6 @@ def _contrary(row: Row) -> str:
 
 def computed(name: str, question: str, answer: str) -> bool | None:
     """Whether ``answer`` is right by what the family called ``name`` computes or checks; None where it does not say."""
-    from agent0.grading.answer_types import grade_as
-    from agent0.grading.normal_form import same
-    from agent0.tasks.families import families
-
     family = families(long=None).get(name)
     params = family.parse(question) if family else None
     if family is None or params is None:

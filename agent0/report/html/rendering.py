@@ -28,7 +28,7 @@ def render(template: str, **values: Any) -> str:
 @cache
 def environment(*folders: Path) -> "Environment":
     """Templates of ``folders`` and of this one, every text escaped."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # commands that make no page do without
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 - commands that make no page do without
 
     templates = Environment(
         loader=FileSystemLoader([*folders, FOLDER]),

@@ -23,7 +23,7 @@ def render(template: str, folder: Path = FOLDER, **values: Any) -> str:
 
 @cache
 def _environment(folder: Path) -> "Environment":
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # commands that make no page do without
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 - commands that make no page do without
 
     environment = Environment(
         loader=FileSystemLoader([folder, FOLDER]),

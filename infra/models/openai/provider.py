@@ -392,6 +392,6 @@ def _checked(reply: ServerReply, prompt: Sequence[int], root: str) -> ServerRepl
 
 
 def _encoder(actor: ActorConfig) -> PromptEncoder:
-    from agent0.infra.engine.chat_template import chat_of
+    from agent0.infra.engine.chat_template import chat_of  # noqa: PLC0415 - of an extra
 
     return chat_of(Path(actor.tokenizer).expanduser(), template_arguments(actor))
