@@ -24,6 +24,7 @@ for size in (
     "LINES",
 ):  # readline, which pytest imports, puts a terminal's into the environment of its workers
     os.environ.pop(size, None)
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # of its workers: as many threads in each would wait for one another
 GARBAGE = (20_000, 20, 20)
 """Objects made and generations passed until garbage is looked for: with Python's own numbers (700, 10, 10) that takes a
 thirtieth of the time of all tests."""
@@ -35,10 +36,11 @@ settings.load_profile("patient")
 
 
 class Together(LoadFileScheduling):
-    """A file's tests go to one process, and so do all that load transformers' models and peft, and all that read the
-    trees of our own files: that takes longer than most of them."""
+    """A file's tests go to one process, and so do all that load transformers' models and peft, all that need the log
+    that is archived, and all that read the trees of our own files: that takes longer than most of them."""
 
     together = (
+        ("tests/archive/",),
         ("tests/engine/", "tests/test_gguf.py"),
         tuple(f"tests/test_{name}.py" for name in ("architecture", "chat_format", "names", "security", "words")),
     )

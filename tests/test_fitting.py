@@ -15,6 +15,7 @@ from agent0.events.runs import RunStarted
 from agent0.events.values import Artifact, Role
 from agent0.infra.models.transformers import BASE
 from agent0.infra.weights.safetensors_io import digest
+from tests.kept_open import attached
 from tests.terminal import agent0
 
 NOON = datetime(2026, 1, 1, tzinfo=UTC)
@@ -64,8 +65,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         async with open_log(load("scripted", {"home": str(folder)}, {}), make=True) as log:
             await log.append([record(event, run=run, time=NOON) for run, events in told.items() for event in events])
 
-    asyncio.run(tell())
-    yield folder
+    with attached(folder):
+        asyncio.run(tell())
+        yield folder
 
 
 def fork(home: Path, run: str, *changes: str) -> tuple[int, str]:

@@ -15,6 +15,7 @@ from agent0.config.loading import load
 from agent0.events.tasks import TaskRequested
 from agent0.settings import Settings
 from tests import test_forking
+from tests.kept_open import attached
 from tests.story import benchmark_run, renumbered, whole_run
 from tests.story_ends import failed_run
 from tests.terminal import agent0 as call
@@ -94,16 +95,23 @@ def lone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_place_in_a_run_is_told_by_count_or_iteration(lone: Path) -> None:
-    first = call("run", "show", "--at", "+0", "--json", home=lone).json
-    assert first["seq"] == call("events", "tail", "-t", "RunStarted", "--json", home=lone).lines[0]["seq"]
-    second = call("run", "show", "--at", "iteration:1", "--json", home=lone).json
+@pytest.fixture
+def served(lone: Path) -> Iterator[Path]:
+    """The same folder; commands find a server there, and start none."""
+    with attached(lone):
+        yield lone
+
+
+def test_a_place_in_a_run_is_told_by_count_or_iteration(served: Path) -> None:
+    first = call("run", "show", "--at", "+0", "--json", home=served).json
+    assert first["seq"] == call("events", "tail", "-t", "RunStarted", "--json", home=served).lines[0]["seq"]
+    second = call("run", "show", "--at", "iteration:1", "--json", home=served).json
     assert second["tasks"] == 3 and second["iteration"] == 1
-    asked = [e["seq"] for e in call("events", "tail", "-t", "TaskRequested", "-n", "99", "--json", home=lone).lines]
+    asked = [e["seq"] for e in call("events", "tail", "-t", "TaskRequested", "-n", "99", "--json", home=served).lines]
     assert asked[2] < second["seq"] < asked[3]
-    forked = call("run", "fork", "--at", "iteration:1", "--detach", "--json", home=lone).json
+    forked = call("run", "fork", "--at", "iteration:1", "--detach", "--json", home=served).json
     assert forked["parent_seq"] == second["seq"]
-    assert call("run", "cancel", forked["run"], "--yes", home=lone).code == 0
+    assert call("run", "cancel", forked["run"], "--yes", home=served).code == 0
 
 
 def test_iterations_of_a_fork_have_the_numbers_that_screens_show(tmp_path: Path) -> None:
@@ -177,14 +185,14 @@ def test_tables_that_hold_all_of_a_log_at_rest_are_read_without_its_server(
     assert call("events", "tail", "-n", "5", "--json", home=lone).lines == listed
 
 
-def test_a_log_that_went_on_is_read_again(lone: Path) -> None:
-    call("run", "list", home=lone)
-    before = call("events", "tail", "-n", "1", "--json", home=lone).lines[0]["seq"]
-    begun = call("run", "start", *SMALL, "--detach", "--json", home=lone).json["run"]
-    assert not read_models.tables_current(settings(lone))
-    assert call("events", "tail", "-n", "1", "--json", home=lone).lines[0]["seq"] > before
-    assert begun in {row["run"] for row in call("run", "list", "--json", home=lone).json}
-    call("run", "cancel", begun, "--yes", home=lone)
+def test_a_log_that_went_on_is_read_again(served: Path) -> None:
+    call("run", "list", home=served)
+    before = call("events", "tail", "-n", "1", "--json", home=served).lines[0]["seq"]
+    begun = call("run", "start", *SMALL, "--detach", "--json", home=served).json["run"]
+    assert not read_models.tables_current(settings(served))
+    assert call("events", "tail", "-n", "1", "--json", home=served).lines[0]["seq"] > before
+    assert begun in {row["run"] for row in call("run", "list", "--json", home=served).json}
+    call("run", "cancel", begun, "--yes", home=served)
 
 
 def test_tables_of_other_code_are_not_taken_for_current(lone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,11 +254,11 @@ def test_a_run_is_carried_as_long_as_its_process_holds_a_lock(tmp_path: Path) ->
     assert carriers(settings(tmp_path, "nats://elsewhere:4222")) is None
 
 
-def test_a_run_that_nobody_carries_is_listed_as_stopped(lone: Path) -> None:
-    run = call("run", "start", *SMALL, "--detach", "--json", home=lone).json["run"]
-    row = next(row for row in call("run", "list", "--json", home=lone).json if row["run"] == run)
+def test_a_run_that_nobody_carries_is_listed_as_stopped(served: Path) -> None:
+    run = call("run", "start", *SMALL, "--detach", "--json", home=served).json["run"]
+    row = next(row for row in call("run", "list", "--json", home=served).json if row["run"] == run)
     assert (row["status"], row["carried"]) == ("running", False)
-    (line,) = (line for line in call("run", "list", home=lone).out.splitlines() if line.startswith(run))
+    (line,) = (line for line in call("run", "list", home=served).out.splitlines() if line.startswith(run))
     assert line.split("\t")[1] == "stopped"
-    assert f"agent0 run resume {run}" in call("run", "show", run, home=lone).out
-    call("run", "cancel", run, "--yes", home=lone)
+    assert f"agent0 run resume {run}" in call("run", "show", run, home=served).out
+    call("run", "cancel", run, "--yes", home=served)

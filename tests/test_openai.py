@@ -202,7 +202,7 @@ async def test_an_attempt_is_trained_on_only_where_its_tokens_were_drawn_from_th
         config = actor(server.url, **changes)
         model = OpenAIServer(config)
         words = prompt("compact", "math", "student")
-        given = [Conditions(model, config, TrustingSandbox(), MemoryArtifacts(), seed) for seed in range(8)]
+        given = [Conditions(model, config, TrustingSandbox(), MemoryArtifacts(), seed) for seed in range(4)]
         attempts = [await solve(TASK, words, one) for one in given]
         assert any(one.tool_ok for one in attempts)
         for one in attempts:

@@ -5,6 +5,7 @@ import json
 import os
 import sqlite3
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from agent0.events.values import Artifact, Task, ToolCall, ToolResult, ToolState
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.settings import Settings
 from agent0.tools import snapshots
+from tests.kept_open import attached
 from tests.terminal import Said, agent0
 
 FOLDERS: list[dict[str, bytes]] = [
@@ -46,7 +48,14 @@ def held(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def manifests(held: Settings) -> list[str]:
+def log(held: Settings) -> Iterator[None]:
+    """No command starts its server."""
+    with attached(held.home):
+        yield
+
+
+@pytest.fixture
+def manifests(held: Settings, log: None) -> list[str]:
     """A run with an attempt of three tool calls; digests of their work folders."""
     store = FileArtifacts(held.home)
     saved = [snapshots.save(files, store) for files in FOLDERS]
@@ -298,6 +307,7 @@ def test_no_backend_is_exit_5_with_a_fix(held: Settings, tmp_path: Path, monkeyp
 # --- allowing and denying --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("log")
 def test_changes_are_recorded_once_and_listed(held: Settings) -> None:
     first = sandbox(held, "allow", "host", "*.Example.org", "--profile", "scripted", "--reason", "docs", "--json")
     assert first.json == {
@@ -331,6 +341,7 @@ def test_changes_are_recorded_once_and_listed(held: Settings) -> None:
     assert agent0("run", "story", "policy", home=held.home).code == 1
 
 
+@pytest.mark.usefixtures("log")
 def test_dangerous_and_absent_things_are_allowed_with_words(held: Settings) -> None:
     told = sandbox(held, "allow", "executable", "git")
     assert (told.code, "anything that exists in the sandbox" in told.err) == (0, True)
@@ -341,6 +352,7 @@ def test_dangerous_and_absent_things_are_allowed_with_words(held: Settings) -> N
         assert sandbox(held, "allow", *words).code == 2
 
 
+@pytest.mark.usefixtures("log")
 def test_a_run_says_for_ever_what_it_was_allowed(held: Settings) -> None:
     sandbox(held, "allow", "sql", "attach", "--profile", "scripted")
     sandbox(held, "deny", "executable", "awk", "--profile", "scripted")

@@ -184,10 +184,10 @@ async def test_slips_are_in_what_is_submitted_and_rarer_with_skill(artifacts: Me
     model, slips = Scripted(artifacts), []
     _, script = _long_question(family)
     for skill in (0, 2, 40):
-        runs = [await _played(model, family, "compact", seed, _skilled(artifacts, skill)) for seed in range(40)]
+        runs = [await _played(model, family, "compact", seed, _skilled(artifacts, skill)) for seed in range(24)]
         assert runs[0] == await _played(model, family, "compact", 0, _skilled(artifacts, skill))
         tried = [run for run in runs if len(run) > 1]
-        assert len(tried) > 15
+        assert len(tried) > 8
         slips.append(sum(a != b for run in tried for a, b in zip(run, script, strict=True)) / len(tried))
         for run in tried:
             for said, meant in zip(run, script, strict=True):

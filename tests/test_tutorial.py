@@ -42,8 +42,9 @@ def shown(notebook: NotebookNode) -> str:
 def test_the_notebook_runs_and_shows_what_it_is_stored_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter"))
+    monkeypatch.setenv("AGENT0_RUN__ITERATIONS", "1")  # of 2, and 6 items of 24, so that it is quicker
     for split in ("VALIDATION", "TEST"):
-        monkeypatch.setenv(f"AGENT0_RUN__EVALUATION__{split}", "6")  # of 24, so that it is quicker
+        monkeypatch.setenv(f"AGENT0_RUN__EVALUATION__{split}", "6")
     stored, found = nbformat.read(PAGE, as_version=4), executed(tmp_path)
     assert kinds(found) == kinds(stored)
     for notebook in (stored, found):

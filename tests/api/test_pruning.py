@@ -13,6 +13,8 @@ from agent0.settings import Settings
 from tests.api.flows import HTML
 from tests.api.test_up import SMALL, finished, standing
 
+FEW = {"run.tasks": "2", "run.attempts": "2", "run.evaluation.validation": "2"}
+
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
@@ -21,7 +23,7 @@ def settings(tmp_path: Path) -> Settings:
 
 async def begun(client: httpx2.AsyncClient, name: str) -> str:
     """A run that is over."""
-    started = (await client.post("/v1/runs", json={"name": name, "settings": SMALL | {"run.tasks": "2"}})).json()
+    started = (await client.post("/v1/runs", json={"name": name, "settings": SMALL | FEW})).json()
     await finished(client, started["run"], started["seq"] - 1)
     return str(started["run"])
 

@@ -108,12 +108,12 @@ async def test_a_log_that_is_slow_ends_nothing(settings: Settings, monkeypatch: 
     projecting = server.run_projector
 
     async def slow(settings: Settings, *given: Any) -> None:
-        paused(settings.home, 2)
+        paused(settings.home, 1)
         await projecting(settings, *given)
 
     monkeypatch.setattr(server, "run_projector", slow)
     async with standing(settings) as client:
         begun = (await client.post("/v1/runs", json={"name": "slow", "settings": SMALL})).json()
         await until(client, begun["run"], begun["seq"] - 1, "TaskAttempted")
-        paused(settings.home, 2)
+        paused(settings.home, 1)
         await until(client, begun["run"], begun["seq"] - 1, "RunFinished")

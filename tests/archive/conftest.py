@@ -12,13 +12,13 @@ from agent0.settings import Settings
 from tests.archive.logs import fill, settings_of
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """Nobody changes it."""
     return asyncio.run(fill(settings_of(tmp_path_factory.mktemp("filled"))))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def exported(filled: Settings, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("exported") / "log"
     with pytest.MonkeyPatch.context() as patch:
