@@ -4,6 +4,7 @@ import functools
 import json
 import random
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -22,6 +23,7 @@ from agent0.report.markdown.calibration import page
 from agent0.rollout.confidence.signals import MEANING
 from agent0.settings import Settings
 from agent0.stats.calibrators import Bin, sigmoid
+from tests.kept_open import attached
 from tests.story import bodies, renumbered
 from tests.terminal import agent0
 from tests.world import NOON
@@ -136,24 +138,30 @@ def test_a_confidence_is_that_of_its_own_student_by_its_newest_calibrators() -> 
         assert confidence(db, signals, "tiny", "r/c2") is None is confidence(db, signals, "other", "base")
 
 
-def test_the_command_asks_nothing_twice_and_counts_revisions(tmp_path: Path) -> None:
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    with attached(tmp_path):
+        yield tmp_path
+
+
+def test_the_command_asks_nothing_twice_and_counts_revisions(home: Path) -> None:
     words = ("calibrate", "--provider", "scripted", "--items", "20", "--samples", "1", "--json")
-    wanted = tmp_path / "pages" / "calibration.md"
+    wanted = home / "pages" / "calibration.md"
     wanted.parent.mkdir()
-    first = agent0(*words, "--resume", "cal", "--page", str(wanted), home=tmp_path)
+    first = agent0(*words, "--resume", "cal", "--page", str(wanted), home=home)
     assert first.code == 0, first.err
     (one,) = first.json
     assert (one["attempts"], one["samples"], one["seed"], one["name"]) == (20, 1, 0, "scripted")
     assert {each["signal"] for each in one["calibrators"]} >= {"mean_token", "agreement"}
     assert "cal" in one["run"] and "<summary>scripted, base</summary>" in wanted.read_text()
-    assert agent0(*words, "--resume", "cal", home=tmp_path).json == first.json
+    assert agent0(*words, "--resume", "cal", home=home).json == first.json
     fitted = len(one["calibrators"]) + len(one.get("sampled", {}).get("calibrators", ()))
     query = (
         "SELECT (SELECT count(*) FROM benchmark_items) AS items, count(*) AS n, max(revision) AS last FROM calibrators"
     )
-    counted = json.loads(agent0("projections", "query", query, "--json", home=tmp_path).out)
+    counted = json.loads(agent0("projections", "query", query, "--json", home=home).out)
     assert counted == [{"items": 40, "n": fitted, "last": 1}]
-    other = agent0(*words, "--resume", "cal", "--set", "run.student.temperature=0.5", home=tmp_path)
+    other = agent0(*words, "--resume", "cal", "--set", "run.student.temperature=0.5", home=home)
     assert other.code and "was begun otherwise" in other.err and "actor" in other.err
 
 

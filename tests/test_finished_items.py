@@ -1,6 +1,7 @@
 """Commands that train and evaluate outside a run ask for everything at once, and go on with the items that are left."""
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,6 +25,7 @@ from agent0.events.checkpoints import CheckpointEvaluated, EvaluationRequested
 from agent0.events.values import Task
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import Settings
+from tests.kept_open import attached
 from tests.pasts import events_of, keep, settings_at, tell
 from tests.world import small, started
 
@@ -82,8 +84,9 @@ def test_finished_items_are_not_attempted_again(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.fixture
-def held(tmp_path: Path) -> Settings:
-    return keep(tmp_path, *tell())
+def held(tmp_path: Path) -> Iterator[Settings]:
+    with attached(tmp_path):
+        yield keep(tmp_path, *tell())
 
 
 def score(event: Event) -> object:

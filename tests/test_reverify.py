@@ -3,7 +3,7 @@ the log; what changes is told, written down once, and changes rewards of exactly
 
 import asyncio
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from agent0.settings import Settings
 from agent0.verification.human_review import PERSON
 from agent0.verification.panel.opinion import CHECK
 from agent0.verification.verifiers import _verifiers, verifier
+from tests.kept_open import attached
 from tests.memory import TrustingSandbox
 from tests.pasts import RULES, events_of, judged, keep, settings_at, tell
 from tests.terminal import agent0 as call
@@ -45,9 +46,10 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def home(kept: Path, tmp_path: Path) -> Path:
-    """A copy of it."""
-    return Path(shutil.copytree(kept, tmp_path / "home", symlinks=True))
+def home(kept: Path, tmp_path: Path) -> Iterator[Path]:
+    """A copy of it, whose server stands."""
+    with attached(Path(shutil.copytree(kept, tmp_path / "home", symlinks=True))) as copy:
+        yield copy
 
 
 class Remembering(TrustingSandbox):

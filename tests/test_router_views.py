@@ -3,6 +3,7 @@ have been."""
 
 import asyncio
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,18 +22,18 @@ from agent0.infra.gateway.pins import Pins
 from agent0.infra.gateway.prices import Prices
 from agent0.settings import RouterSettings, RoutingConfig, RunConfig, Settings
 from tests import test_strategies as examples
+from tests.kept_open import attached
 from tests.memory import MemoryArtifacts
 from tests.terminal import agent0 as call
 from tests.test_gateway import link
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A data folder with a run whose judge was routed by a threshold."""
-    path = tmp_path_factory.mktemp("routed")
-    held = load("scripted", {"home": str(path)}, {})
-    asyncio.run(_routed(held))
-    return path
+    with attached(tmp_path_factory.mktemp("routed")) as path:
+        asyncio.run(_routed(load("scripted", {"home": str(path)}, {})))
+        yield path
 
 
 async def _routed(held: Settings) -> None:

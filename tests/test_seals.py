@@ -1,7 +1,9 @@
 """What is changed, taken out, put elsewhere or cut off is noticed, and its place is named; who would write to such a
 log is refused. On real stores, damaged as disks and strangers damage them."""
 
+import asyncio
 import os
+import shutil
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -155,6 +157,21 @@ def held(tmp_path: Path) -> Settings:
     return load("scripted", {"home": str(tmp_path / "home"), "nats.seal_every": "20"}, {})
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The home of a filled log; nobody changes it."""
+    home = tmp_path_factory.mktemp("kept") / "home"
+    asyncio.run(fill(load("scripted", {"home": str(home), "nats.seal_every": "20"}, {})))
+    return home
+
+
+@pytest.fixture
+def filled(held: Settings, kept: Path) -> Settings:
+    """A copy of it."""
+    shutil.copytree(kept, held.home, symlinks=True)
+    return held
+
+
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Heartbeats sooner: silence is what a damaged block sounds like."""
@@ -243,22 +260,20 @@ async def test_two_who_seal_at_once_write_one_chain(held: Settings, tmp_path: Pa
         assert (await verify(held, log)).differences == ()
 
 
-async def test_a_flipped_byte_is_named(held: Settings) -> None:
-    await fill(held)
-    flip(blocks(held)[0], b"needle30!")
-    assert await verified(held) == [("missing", 31, 31)]
+async def test_a_flipped_byte_is_named(filled: Settings) -> None:
+    flip(blocks(filled)[0], b"needle30!")
+    assert await verified(filled) == [("missing", 31, 31)]
     for _ in range(2):  # nobody killed the server; but somebody touched its store while it was down
         with pytest.raises(BrokenLogError, match="Event 31: not in the log"):
-            async with open_log(held):
+            async with open_log(filled):
                 raise AssertionError("it went on")
 
 
-async def test_a_flip_and_a_lost_index_is_a_log_that_was_cut_off(held: Settings) -> None:
-    await fill(held)
-    flip(blocks(held)[0], b"needle30!")
-    (blocks(held)[0].parent / "index.db").unlink()
-    assert await verified(held) == [("truncated", 31, 53)]
-    for opening in (open_log(held, make=True), open_log(held)):
+async def test_a_flip_and_a_lost_index_is_a_log_that_was_cut_off(filled: Settings) -> None:
+    flip(blocks(filled)[0], b"needle30!")
+    (blocks(filled)[0].parent / "index.db").unlink()
+    assert await verified(filled) == [("truncated", 31, 53)]
+    for opening in (open_log(filled, make=True), open_log(filled)):
         with pytest.raises(BrokenLogError, match=r"Events 31 to 53: the log ends before them.*events verify.*import"):
             async with opening:
                 raise AssertionError("it went on")
@@ -289,20 +304,18 @@ async def test_a_block_that_cannot_be_read_is_bounded(held: Settings) -> None:
     assert found[0] == "unreadable" and found[1] == 1 and 1 < found[2] < 600
 
 
-async def test_a_log_that_is_gone_is_not_made_anew(held: Settings) -> None:
-    await fill(held)
-    for path in (held.home / "nats").rglob("streams/A0_EV/meta.*"):
+async def test_a_log_that_is_gone_is_not_made_anew(filled: Settings) -> None:
+    for path in (filled.home / "nats").rglob("streams/A0_EV/meta.*"):
         path.unlink()
-    for opening in (open_log(held, make=True).__aenter__(), provision(held)):
+    for opening in (open_log(filled, make=True).__aenter__(), provision(filled)):
         with pytest.raises(LogError, match=r"The log is gone.*events import"):
             await opening
 
 
-async def test_another_stream_is_told_by_when_it_was_made(held: Settings, tmp_path: Path) -> None:
-    await fill(held)
+async def test_another_stream_is_told_by_when_it_was_made(filled: Settings, tmp_path: Path) -> None:
     other = load("scripted", {"home": str(tmp_path / "other"), "nats.seal_every": "20"}, {})
     await fill(other, 60)
-    (other.home / "seals.jsonl").write_bytes((held.home / "seals.jsonl").read_bytes())
+    (other.home / "seals.jsonl").write_bytes((filled.home / "seals.jsonl").read_bytes())
     assert (await verified(other))[0][0] == "replaced"
     with pytest.raises(BrokenLogError, match="another stream: made at"):
         async with open_log(other):
@@ -310,9 +323,8 @@ async def test_another_stream_is_told_by_when_it_was_made(held: Settings, tmp_pa
 
 
 async def test_after_a_stop_that_was_none_the_whole_log_is_read(
-    held: Settings, monkeypatch: pytest.MonkeyPatch
+    filled: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await fill(held)
     looks: list[int] = []
     whole = seals.verify
 
@@ -322,39 +334,38 @@ async def test_after_a_stop_that_was_none_the_whole_log_is_read(
 
     monkeypatch.setattr(seals, "verify", counted)
     for killed in (False, True):
-        server = await open_server(held.home, held.nats)
+        server = await open_server(filled.home, filled.nats)
         if killed:
             os.kill(server.pid, signal.SIGKILL)
             while server.pid:
                 os.sched_yield()
         await server.stop()
-    assert (held.home / "nats" / "running").exists()
-    flip(blocks(held)[0], b"needle3!")
+    assert (filled.home / "nats" / "running").exists()
+    flip(blocks(filled)[0], b"needle3!")
     with pytest.raises(BrokenLogError):
-        async with open_log(held):
+        async with open_log(filled):
             raise AssertionError("it went on")
-    flip(blocks(held)[0], b"\x91eedle3!")
+    flip(blocks(filled)[0], b"\x91eedle3!")
     for _ in range(2):
-        async with open_log(held):
-            assert not (held.home / "nats" / "unclean").exists()
+        async with open_log(filled):
+            assert not (filled.home / "nats" / "unclean").exists()
     assert looks == [1, 1]  # refused, passed, and then no more
 
 
-async def test_a_changed_body_is_named_with_the_help_of_the_tables(held: Settings) -> None:
+async def test_a_changed_body_is_named_with_the_help_of_the_tables(filled: Settings) -> None:
     """As somebody would change it who writes the server's checksum too: here, the tables' copy is what differs."""
-    await fill(held)
     import sqlite3
 
-    with sqlite3.connect(live_path(held).resolve()) as db:
+    with sqlite3.connect(live_path(filled).resolve()) as db:
         db.execute("UPDATE events SET body = replace(body, 'needle6!', 'needle7!') WHERE seq = 7")
-    async with reader(held) as log:
+    async with reader(filled) as log:
         chain = Chain()
         found = [d async for d in seals.through(log, chain, 53)]
         assert found == []
         forged = LogMismatch("changed", 1, 20, "differs")
         from agent0.assembly.log.integrity import _Copy
 
-        [one] = await seals._localised(log, forged, _Copy(held))
+        [one] = await seals._localised(log, forged, _Copy(filled))
         assert (one.problem, one.first, one.last) == ("changed", 7, 7)
 
 
