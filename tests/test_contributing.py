@@ -34,7 +34,8 @@ from tests.test_handlers import judging, react, scored
 from tests.world import ports, small, started
 
 # domain and family: a run asks for them, and its tasks are solved and judged
-config = small(tasks=12, curriculum={"embedder": "ngram", "domains": ["units", "math"]}, evaluation={"validation": 6})
+domains = {"embedder": "ngram", "domains": ["units", "math"]}
+config = small(iterations=1, tasks=12, curriculum=domains, evaluation={"validation": 4})
 told = asyncio.run(play(started(config), ports()))
 accepted = [r.event.proposal for r in told if isinstance(r.event, tasks.TaskAccepted)]
 assert {"durations"} == set(families("units"))

@@ -375,7 +375,8 @@ def test_a_killed_run_is_resumed_with_the_next_rows(file: Path, tmp_path: Path) 
     """Killed while no verdict was given, so that it cannot have ended before."""
     copy, home = tmp_path / "train.jsonl", tmp_path / "home"
     copy.write_text(file.read_text())
-    sizes = {"run.tasks": 6, "run.attempts": 1, "run.evaluation.test": 0, "run.max_untrained": 0}
+    sizes = {"run.tasks": 6, "run.attempts": 1, "run.max_untrained": 0}
+    sizes |= {"run.evaluation.validation": 4, "run.evaluation.test": 0}
     pairs = [word for name, size in sizes.items() for word in ("--set", f"{name}={size}")]
     quick = ("--profile", "scripted", "--set", "handlers.ack_wait_s=1", "--set", "sandbox.workers=1")
     with Crew(home, HANDLERS__ACK_WAIT_S="1") as crew:
