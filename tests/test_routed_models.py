@@ -184,16 +184,17 @@ async def test_every_role_says_which_task_it_asks_for() -> None:
 
 
 async def test_a_model_that_is_named_by_its_server_is_routed_by_every_strategy(log: Log, tmp_path: Path) -> None:
-    with openai(models=("whoever",)) as server:
-        pairs = {"provider": "openai", "base_url": f"{server.url}/v1", "tokenizer": str(BASE), "fallback": '["tiny/"]'}
-        settings = held(tmp_path, **{f"run.verification.judge.{key}": value for key, value in pairs.items()})
-        judge, models = settings.run.verification.judge, OpenModels(settings, MemoryArtifacts(), log)
-        try:
-            for strategy in sorted({*strategies()} - {"cost_aware", "budgeted"}):
-                routing = judge.routing.model_copy(update={"strategy": strategy})
-                model = models.open(judge.model_copy(update={"routing": routing}))
-                question = (Turn(role="user", content=f"2+2? ({strategy})"),)  # else it is answered from the cache
-                request = replace(ASKED, turns=question, sampling=Sampling(0.0, max_tokens=8))
+    """By each before the server has named it; the model that stands in is one for all."""
+    pairs = {"provider": "openai", "base_url": "http://127.0.0.1:1/v1", "tokenizer": str(BASE), "fallback": '["tiny/"]'}
+    settings = held(tmp_path, **{f"run.verification.judge.{key}": value for key, value in pairs.items()})
+    judge, models = settings.run.verification.judge, OpenModels(settings, MemoryArtifacts(), log)
+    try:
+        for strategy in sorted({*strategies()} - {"cost_aware", "budgeted"}):
+            routing = judge.routing.model_copy(update={"strategy": strategy})
+            question = (Turn(role="user", content=f"2+2? ({strategy})"),)  # else it is answered from the cache
+            request = replace(ASKED, turns=question, sampling=Sampling(0.0, max_tokens=8))
+            with openai(models=("whoever",)) as server:
+                model = models.open(judge.model_copy(update={"routing": routing, "base_url": f"{server.url}/v1"}))
                 assert [(await model.generate(request)).model for _ in range(2)], strategy
-        finally:
-            await models.close()
+    finally:
+        await models.close()
