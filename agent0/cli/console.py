@@ -81,7 +81,7 @@ def screen(stderr: bool = False) -> Screen | None:
 
 
 def present() -> datetime:
-    """The moment that "ago" counts from."""
+    """The moment, in UTC, that "ago" in tables counts from."""
     return datetime.now(UTC)
 
 

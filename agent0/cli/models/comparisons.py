@@ -1,4 +1,4 @@
-"""Checkpoints that answer again: side by side, repeated, in an exam, judged anew."""
+"""Checkpoints that answer again: side by side, repeated, by an evaluation protocol, judged anew."""
 
 from statistics import fmean, stdev
 from typing import Annotated, Any
