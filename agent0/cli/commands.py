@@ -18,7 +18,7 @@ COMMANDS: Mapping[str, str | Noun] = {
         {
             "openapi": "system.openapi:openapi",
             "key": Noun(
-                "Keys: whoever has one may ask. Without any key only this machine is answered.",
+                "API keys. Without any key only requests of this machine are answered.",
                 {
                     "add": "system.api:add",
                     "list": "system.api:list_",
@@ -197,7 +197,7 @@ COMMANDS: Mapping[str, str | Noun] = {
         },
     ),
     "run": Noun(
-        "Runs: start one, watch it, look at what came of it.",
+        "Runs: start, watch, inspect results.",
         {
             "start": "runs.start:start",
             "resume": "runs.start:resume",

@@ -181,7 +181,7 @@ class Progress:
         return Pace(phase, state.iteration, done, total, rate, left, waits=self._waits(state), failing=failing)
 
     def _rate(self, moment: datetime, done: int, total: int) -> tuple[float, float | None]:
-        """How many a second up to the last event, and the seconds left; None where that is not known, or is over: a
+        """Items a second up to the last event, and the seconds left; None where that cannot be told, or is over: a
         model that answers a hundred at once is silent until it has."""
         entered, last = self._entered or moment, self._last or moment
         until = last if last > entered else moment

@@ -11,7 +11,7 @@ from agent0.infra.storage.datasets import find
 
 
 def list_(data: Data = HERE, as_json: console.Json = False) -> None:
-    """Every benchmark: how many rows are there, or are made where nobody says how many, and its licence."""
+    """Every benchmark: how many rows the folder has, or are made by default, and its licence."""
     rows = []
     for name, entry in benchmarks().items():
         count, problem = count_rows(data, entry)

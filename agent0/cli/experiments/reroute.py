@@ -23,7 +23,7 @@ def reroute(
     as_json: console.Json = False,
 ) -> None:
     """Route the questions of a finished run again, from their recorded answers: what they would have cost, how many
-    answers would be the same, and what nobody can know. No model is asked. JSON: in nano-dollars."""
+    answers would be the same, and which cannot be told. No model is asked. JSON: in nano-dollars."""
     if prices not in get_args(Priced):
         raise ConfigError(f"There are no prices {prices!r}.", fix="Give as-run or settings.")
     routing = RoutingConfig(

@@ -89,7 +89,7 @@ def _retrain(
 
 
 def _beside_its_own(settings: Settings, run: str, experiment: str) -> dict[str, object] | None:
-    """The last student trained again compared with the run's own, where both answered the same validation tasks."""
+    """The last student, retrained, compared with the run's own, where both answered the same validation tasks."""
     original, again = console.run_async(lambda: gather(settings, [run, experiment]))
     return same_checkpoint(original, again)
 

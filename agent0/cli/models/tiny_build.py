@@ -16,7 +16,7 @@ from agent0.infra.tiny.courses import MIXES, Mix, read_mix
 
 Course = Literal[Packaged, "climb_sums", "climb_addition", "climb_words"]
 EVERY = 100
-"""Steps between two lines of progress where nobody watches a terminal."""
+"""Steps between two lines of progress where the output is no terminal."""
 
 
 def build(

@@ -20,8 +20,8 @@ def route(
     pairs: console.Set = None,
     as_json: console.Json = False,
 ) -> None:
-    """What the settings' strategy would ask, step by step, with the most that each model may cost. Calls no model; to
-    call one: agent0 router ask. JSON: in nano-dollars."""
+    """What the settings' strategy would ask, step by step, with the most that each model may cost. Calls no model:
+    agent0 router ask does. JSON: in nano-dollars."""
     decision = dry_route(flags.settings(None, pairs), role, text, confidence)
     if as_json:
         console.data(decision)

@@ -93,7 +93,7 @@ def _which(scope: str, name: str) -> tuple[Any, str]:
 
 
 def _missing(scope: str, name: str) -> None:
-    fix = f"Budgets that there are: agent0 router budget list. A cap begins one: agent0 router budget set {scope} …"
+    fix = f"Existing budgets: agent0 router budget list. New: agent0 router budget set {scope} …"
     raise NotFoundError(f"Nothing was charged to {scope} {name}, and nothing caps it.", fix=fix)
 
 

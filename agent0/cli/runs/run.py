@@ -1,4 +1,4 @@
-"""Runs from their tables: list them, read what happened in one, pause and cancel one."""
+"""Runs from their tables: list, read the events of, pause and cancel runs."""
 
 import sqlite3
 from dataclasses import asdict

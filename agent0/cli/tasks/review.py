@@ -50,7 +50,7 @@ def _verdicts(rows: list[dict[str, Any]], verdicts: list[bool | None], reviewer:
     """Events of one verdict about all of ``rows``.
 
     Raises:
-        ConfigError: no attempt, no verdict or several, nobody who gives it, attempts that answer differently.
+        ConfigError: no attempt, no verdict or several, no reviewer, attempts that answer differently.
         OperationError: an attempt without an answer yet.
     """
     if not rows:
