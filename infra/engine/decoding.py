@@ -20,11 +20,17 @@ CROWDED = 0.85
 
 
 class Cache:
-    """Keys and values of every layer, [2, rows x groups, room, width], and of how many tokens of each row they are."""
+    """Keys and values of every layer, [2, rows x groups, room, width], and of how many tokens of each row they are.
 
-    def __init__(self, shape: Shape, lengths: Tensor, dtype: torch.dtype) -> None:
-        """Empty, for rows of so many tokens."""
+    What all rows begin with, their ``stem``, is kept once, and all queries meet it in one product (as in Hydragen,
+    arXiv 2402.05099, section 3.1): [1, 2 groups, tokens, width] a layer, nothing where there is none. Lengths and
+    places are those behind it.
+    """
+
+    def __init__(self, shape: Shape, lengths: Tensor, dtype: torch.dtype, stem: Sequence[Tensor] = ()) -> None:
+        """Empty, for rows of so many tokens behind ``stem``."""
         self._shape, self.lengths, self.longest = shape, lengths, int(lengths.max())
+        self._stem, self.stem_length = stem, length_of(stem)
         self._room = self.longest + ROOM
         sizes = (2, len(lengths) * shape.groups, self._room, shape.width)
         self._held = [torch.zeros(sizes, dtype=dtype, device=lengths.device) for _ in range(shape.layers)]
@@ -57,7 +63,24 @@ class Cache:
         k, v = stored[:, :, : self.longest].unbind()
         q = heads[:, : shape.heads].reshape(len(k), -1, shape.width)
         scores = torch.baddbmm(self._mask, q, k.mT, alpha=shape.width**-0.5)
-        return torch.bmm(torch.softmax(scores, -1), v).view(len(heads), -1)
+        if not self._stem:
+            return torch.bmm(torch.softmax(scores, -1), v).view(len(heads), -1)
+        stem_k, stem_v = self._stem[layer][0].split(shape.groups)
+        first = self._by_row(torch.bmm(self._by_group(q), stem_k.mT).mul_(shape.width**-0.5))
+        shares = torch.softmax(torch.cat([first, scores], -1), -1)
+        on_stem, behind = shares.split([self.stem_length, self.longest], -1)
+        attended = torch.bmm(behind, v).add_(self._by_row(torch.bmm(self._by_group(on_stem), stem_v)))
+        return attended.view(len(heads), -1)
+
+    def _by_group(self, each: Tensor) -> Tensor:
+        """[rows x groups, heads of a group, n] as [groups, rows x heads of a group, n]."""
+        groups = self._shape.groups
+        return each.view(-1, groups, *each.shape[1:]).transpose(0, 1).reshape(groups, -1, each.shape[-1])
+
+    def _by_row(self, each: Tensor) -> Tensor:
+        """The reverse of ``_by_group``."""
+        groups, rows = self._shape.groups, len(self.lengths)
+        return each.view(groups, rows, -1, each.shape[-1]).transpose(0, 1).reshape(rows * groups, -1, each.shape[-1])
 
     def keep(self, places: Tensor) -> None:
         """Hold on to these rows only."""
@@ -109,12 +132,13 @@ def write(weights: Weights, rows: Sequence[Row], stops: Collection[int], prefixe
     nothing is read twice that was read or written before, which rounds otherwise, and no more are written at once than
     ``turns_at_once`` says."""
     for part in alike(sorted(rows, key=lambda row: len(row.written.prompt))):
-        slots = len(part) if prefixes is None else _slots(weights.shape, part)
-        _write(weights, list(part), stops, slots, prefixes)
+        stem = [] if prefixes is None else _beginning(weights, [tuple(row.written.prompt) for row in part], prefixes)
+        slots = len(part) if prefixes is None else _slots(weights.shape, part, length_of(stem))
+        _write(weights, list(part), stops, slots, prefixes, stem)
 
 
-def _slots(shape: Shape, rows: Sequence[Row]) -> int:
-    longest = max(len(row.written.prompt) + row.left for row in rows)
+def _slots(shape: Shape, rows: Sequence[Row], shared: int) -> int:
+    longest = max(len(row.written.prompt) + row.left for row in rows) - shared
     return turns_at_once(2 * shape.groups * shape.width * shape.layers, longest)
 
 
@@ -129,10 +153,17 @@ def alike(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
     yield rows[start:]
 
 
-def _write(weights: Weights, rows: list[Row], stops: Collection[int], slots: int, prefixes: Prefixes | None) -> None:
-    """Rows that end make room for those that wait."""
+def _write(
+    weights: Weights,
+    rows: list[Row],
+    stops: Collection[int],
+    slots: int,
+    prefixes: Prefixes | None,
+    stem: Sequence[Tensor],
+) -> None:
+    """Rows that end make room for those that wait; all begin with ``stem``."""
     device, waiting = str(weights.embed.device), rows[slots:]
-    batch, (cache, states) = Batch(rows[:slots], stops, device), read(weights, _prompts(rows[:slots]), prefixes)
+    batch, (cache, states) = Batch(rows[:slots], stops, device), read(weights, _prompts(rows[:slots]), prefixes, stem)
     while True:
         before = batch.places
         chosen, alive = batch.take(weights.head(states))
@@ -149,7 +180,7 @@ def _write(weights: Weights, rows: list[Row], stops: Collection[int], slots: int
             states = step(weights, chosen, cache)
         if waiting and len(alive) == len(batch) < slots:
             fresh, waiting = waiting[: slots - len(alive)], waiting[slots - len(alive) :]
-            others, ends = read(weights, _prompts(fresh), prefixes)
+            others, ends = read(weights, _prompts(fresh), prefixes, stem)
             batch = Batch([*batch.rows, *fresh], stops, device)
             cache, states = (cache.join(others), torch.cat([states, ends])) if alive else (others, ends)
 
@@ -158,34 +189,36 @@ def _keep(prefixes: Prefixes, cache: Cache, rows: Sequence[Row | None], alive: S
     """Keep what was computed of the ``rows`` that ended, with all they wrote but the last token, which nobody read."""
     for index in {index for index, row in enumerate(rows) if row is not None}.difference(alive):
         if row := rows[index]:
-            prefixes.keep([*row.written.prompt, *row.written.ids[:-1]], cache.row(index))
+            prefixes.keep([*row.written.prompt, *row.written.ids[:-1]], cache.row(index), cache.stem_length)
 
 
 def _prompts(rows: Sequence[Row]) -> list[list[int]]:
     return [row.written.prompt for row in rows]
 
 
-def read(weights: Weights, prompts: Sequence[Sequence[int]], prefixes: Prefixes | None = None) -> tuple[Cache, Tensor]:
+def read(
+    weights: Weights, prompts: Sequence[Sequence[int]], prefixes: Prefixes | None = None, stem: Sequence[Tensor] = ()
+) -> tuple[Cache, Tensor]:
     """What is kept of ``prompts``, and what the head reads at their ends, [rows, hidden]; ``prefixes`` as for
-    ``write``."""
+    ``write``, ``stem`` what is kept of their common beginning, where it is not to be kept for each."""
     unique = list(dict.fromkeys(map(tuple, prompts)))
     rows: dict[tuple[int, ...], list[int]] = {}
     for row, prompt in enumerate(prompts):
         rows.setdefault(tuple(prompt), []).append(row)
     device = weights.embed.device
-    lengths = torch.tensor([len(prompt) for prompt in prompts], device=device)
+    lengths, shared = torch.tensor([len(prompt) for prompt in prompts], device=device), length_of(stem)
     cache, ends = None, dict[int, Tensor]()
     for prefix, texts in _behind_prefixes(weights, unique, prefixes):
-        before = prefix[0].shape[2] if prefix else 0
+        before = length_of(prefix)
         few = max(1, READ // (max(map(len, texts)) - before))
         for at in range(0, len(texts), few):
             some = texts[at : at + few]
             layers, last = _read(weights, [text[before:] for text in some], prefix)
             which = [index for index, text in enumerate(some) for _ in rows[text]]
             places = torch.tensor([row for text in some for row in rows[text]], device=device)
-            cache = cache or Cache(weights.shape, lengths, layers[0].dtype)
+            cache = cache or Cache(weights.shape, lengths - shared, layers[0].dtype, stem)
             for number, layer in enumerate(layers):
-                cache.put(number, places, _after(prefix[number : number + 1], layer[which]))
+                cache.put(number, places, _behind(shared, prefix[number : number + 1], layer[which]))
             ends |= {row: last[index] for index, text in enumerate(some) for row in rows[text]}
             if prefixes is not None:
                 for index, text in enumerate(some):
@@ -195,9 +228,18 @@ def read(weights: Weights, prompts: Sequence[Sequence[int]], prefixes: Prefixes 
     return cache, torch.stack([ends[row] for row in range(len(prompts))])
 
 
-def _after(prefix: Sequence[Tensor], layer: Tensor) -> Tensor:
-    """[rows, 2 groups, T, width] with a ``prefix`` [1, 2 groups, T, width] before it, where there is one."""
-    return torch.cat([*(tensor.expand(len(layer), -1, -1, -1) for tensor in prefix), layer], 2) if prefix else layer
+def length_of(kept: Sequence[Tensor]) -> int:
+    """Tokens that layers [1, 2 groups, tokens, width] were kept of, 0 where there are none."""
+    return kept[0].shape[2] if kept else 0
+
+
+def _behind(shared: int, prefix: Sequence[Tensor], layer: Tensor) -> Tensor:
+    """[rows, 2 groups, T, width] from the token ``shared`` on, of a ``prefix`` [1, 2 groups, T, width], where there is
+    one, and ``layer`` after it."""
+    before = length_of(prefix)
+    if before <= shared:
+        return layer[:, :, shared - before :]
+    return torch.cat([prefix[0][:, :, shared:].expand(len(layer), -1, -1, -1), layer], 2)
 
 
 def _behind_prefixes(
@@ -207,17 +249,26 @@ def _behind_prefixes(
     if prefixes is None:
         yield [], list(texts)
         return
-    if shared := _common(texts):
-        beginning = texts[0][:shared]
-        known = joined(prefixes.longest(beginning))
-        before = known[0].shape[2] if known else 0
-        layers, _ = _read(weights, [beginning[before:]], known)
-        prefixes.keep(beginning, [layer[0] for layer in layers], before)
+    _beginning(weights, texts, prefixes)
     groups: dict[tuple[KeptBlock, ...], list[tuple[int, ...]]] = {}
     for text in texts:
         groups.setdefault(prefixes.longest(text), []).append(text)
     for chain, members in groups.items():
         yield joined(chain), members
+
+
+def _beginning(weights: Weights, texts: Sequence[tuple[int, ...]], prefixes: Prefixes) -> list[Tensor]:
+    """Keys and values [1, 2 groups, T, width] of each layer of what several ``texts`` begin with, which are kept."""
+    shared = _common(texts)
+    if not shared:
+        return []
+    beginning = texts[0][:shared]
+    known = joined(prefixes.longest((*beginning, 0)))
+    if (before := length_of(known)) == shared:
+        return known
+    layers, _ = _read(weights, [beginning[before:]], known)
+    prefixes.keep(beginning, [layer[0] for layer in layers], before)
+    return [_behind(0, known[number : number + 1], layer) for number, layer in enumerate(layers)]
 
 
 def _common(prompts: Sequence[tuple[int, ...]]) -> int:
@@ -241,7 +292,8 @@ def _read(weights: Weights, prompts: Sequence[Sequence[int]], prefix: Sequence[T
 def step(weights: Weights, ids: Tensor, cache: Cache) -> Tensor:
     """Go on by one token a row, ``ids`` [rows]: what the head reads then, [rows, hidden]."""
     shape = weights.shape
-    x, by = weights.embedded(ids), turns(shape, cache.longest + 1, ids.device)[cache.lengths]
+    before = cache.stem_length
+    x, by = weights.embedded(ids), turns(shape, before + cache.longest + 1, ids.device)[before + cache.lengths]
     cache.grow()
     for number, layer in enumerate(weights.layers):
         x = gone_on(shape, layer, x, cache.attend(number, heads_of(shape, layer, x, by)))

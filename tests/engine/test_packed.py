@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from agent0.errors import ConfigError, OperationError
 from agent0.events.values import Turn
 from agent0.infra.engine import decoding, sampling
 from agent0.infra.engine.adapter import Adapter, lora_settings, pack
-from agent0.infra.engine.formats import packed_need
+from agent0.infra.engine.formats import packed_need, prefixes
 from agent0.infra.engine.formats.packed_engine import PackedEngine
 from agent0.infra.engine.formats.prefixes import BLOCK, Prefixes, joined
 from agent0.infra.engine.inference import Engine
@@ -129,8 +130,34 @@ def test_what_prompts_begin_with_is_read_once_and_seen_by_all(lengths: tuple[int
         shared, others = decoding.read(engine._base, prompts, Prefixes())
         assert torch.allclose(ends, others, atol=1e-5)
         places = torch.arange(len(prompts)) + 5
-        steps = [decoding.step(engine._base, places, cache) for cache in (apart, shared)]
-    assert torch.allclose(*steps, atol=1e-5)
+        stem = decoding._beginning(engine._base, [tuple(prompt) for prompt in prompts], Prefixes())
+        behind, last = decoding.read(engine._base, prompts, Prefixes(), stem)
+        assert torch.allclose(ends, last, atol=1e-5)
+        assert behind.stem_length == 2 * BLOCK and behind.longest == apart.longest - 2 * BLOCK, "kept once, not by row"
+        for _ in range(2):
+            first, *others = (decoding.step(engine._base, places, cache) for cache in (apart, shared, behind))
+            assert all(torch.allclose(first, other, atol=1e-5) for other in others)
+
+
+def test_a_long_beginning_changes_nothing_of_what_is_written_then_or_in_the_next_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rows that end, wait, and join others behind a beginning that is kept once; also of prompts that are all alike."""
+    engine, exact = (kind(str(BASE), **{"precision": "fp32"}) for kind in (PackedEngine, Engine))
+    start = user("Add what follows: 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 9 + 10 + 11 + 12 + 13 + 14. " * 3)
+    batch = [replace(each, turns=(start, *each.turns)) for each in requests(temperature=1.0)]
+    monkeypatch.setattr(packed_need, "SLOTS", 3)
+    for module in (decoding, prefixes):  # short, so that what was written is kept, too
+        monkeypatch.setattr(module, "BLOCK", 2)
+    alike = [replace(batch[0], sampling=replace(each.sampling, seed=7 * n)) for n, each in enumerate(batch)]
+    for some in (batch, alike):
+        answers = engine.generate(some)
+        same(answers, exact.generate(some))
+        following = [
+            replace(each, turns=(*each.turns, Turn(role="assistant", content=answer.text), user("And then?")))
+            for each, answer in zip(some, answers, strict=True)
+        ]
+        same(engine.generate(following), exact.generate(following))
 
 
 def test_a_beginning_is_shared_in_whole_blocks() -> None:
