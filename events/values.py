@@ -36,6 +36,10 @@ class SourceRow(Value):
     answer: str
     tests: str = ""
     entry: str = ""
+    kind: Annotated[str, NOT_EMPTY] = ""
+    """The kind of its answer; empty: as the answer reads."""
+    tolerance: Annotated[str, NOT_EMPTY] = ""
+    """By how much a number may differ from the answer: ``0.01``, or ``1%`` of it; empty: not at all."""
 
 
 class Task(Value):

@@ -204,7 +204,7 @@ def test_rows_keep_the_ids_that_they_have(tmp_path: Path) -> None:
 def test_columns_of_ones_own_are_named(tmp_path: Path) -> None:
     rows = [{"Frage": f"Was ist {n}?", "Antwort": n, "nr": n * 7} for n in range(60)]
     names = {"question": "Frage", "answer": "Antwort", "id": "nr"}
-    read = questions(LocalQuestions(), QuestionsConfig(file=str(write(tmp_path / "f.jsonl", rows)), **names))
+    read = questions(LocalQuestions(), QuestionsConfig(file=str(write(tmp_path / "f.jsonl", rows)), columns=names))
     found = {
         task.row.id: (task.question, task.row.answer) for split in read.tasks.values() for task in split if task.row
     }
@@ -250,7 +250,11 @@ BAD: dict[str, tuple[Sequence[Any], dict[str, Any], str]] = {
         {},
         r"line 2: id '7' is that of line 1",
     ),
-    "unknown column": (GOOD, {"question": "Frage"}, "line 1: .*Field 'Frage' is missing. It has question, answer"),
+    "unknown column": (
+        GOOD,
+        {"columns": {"question": "Frage"}},
+        "line 1: .*Field 'Frage' is missing. It has question, answer",
+    ),
     "no known column": ([{"q": 1, "a": 2}], {}, "Field 'answer' is missing. It has q, a.*GSM8K, MATH, SVAMP, MBPP"),
     "no json": ([*GOOD, "{"], {}, "line 51: no JSON. It is cut off"),
     "half a character": ([{"question": "\ud800", "answer": "1"}], {}, "line 1: no row .*surrogates not allowed"),

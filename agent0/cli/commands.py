@@ -165,6 +165,12 @@ COMMANDS: Mapping[str, str | Noun] = {
             "diff": "tasks.prompt:diff",
         },
     ),
+    "questions": Noun(
+        "Files of questions with answers that runs are trained on.",
+        {
+            "check": "tasks.questions:check",
+        },
+    ),
     "reward": Noun(
         "Rewards: sets and their parts, the receipt of a task or an attempt, and cheats.",
         {

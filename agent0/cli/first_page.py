@@ -7,6 +7,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     "Start here": {
         "tutorial": "Walk through a whole run in two minutes, without a model.",
         "run": "Start a run, watch it, resume it, and see what it came to.",
+        "questions": "Check a file of your own questions before you train on it.",
         "doctor": "Check what works on this machine, with one fix for what does not.",
         "config": "Show and check settings and profiles.",
     },

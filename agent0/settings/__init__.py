@@ -7,7 +7,7 @@ process works. Loading order: flag > AGENT0_* > .env > profile > user > defaults
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 from pydantic import Field, PrivateAttr
 
@@ -150,7 +150,11 @@ class RunConfig(Frozen):
     def recorded(cls, plain: Mapping[str, object]) -> "RunConfig":
         """Read the configuration of a run from its log: the one place where settings that a later version renames are
         brought to its names."""
-        return cls.model_validate(plain)
+        questions = dict(cast("Mapping[str, object]", plain.get("questions") or {}))
+        columns = {role: questions.pop(role) for role in ("question", "answer", "id") if role in questions}
+        if columns:
+            questions["columns"] = {role: name for role, name in columns.items() if name}
+        return cls.model_validate({**plain, "questions": questions})
 
 
 class Settings(Frozen):

@@ -56,9 +56,18 @@ class QuestionsConfig(Frozen):
         "named here (JSON, JSON lines, Parquet, gzip); empty: none. run start --questions",
     )
     share: float = Field(1.0, gt=0, le=1, description="share of tasks that are its rows; a teacher proposes the others")
-    question: str = Field("", description="its column with the question; empty: as published")
-    answer: str = Field("", description="its column with the answer; empty: as published")
-    id: str = Field("", description="its column with a row's id; empty: as published, else the row's number")
+    columns: dict[str, str] = Field(
+        default_factory=dict,
+        description="question, answer, id, tests, tolerance, kind or level -> its column; others by their usual names. "
+        "run start --columns",
+    )
+    tolerance: str = Field(
+        "",
+        pattern=r"^([\d.]+([eE]-?\d+)?%?)?$",
+        description="by how much a number may differ from a row's answer, where the row has no tolerance of its own: "
+        "0.01, or 1% of it",
+    )
+    kind: str = Field("", description="kind of the answers (verify answer --kind); empty: as each reads")
     domain: str = Field(
         "",
         pattern=r"^[a-z0-9_-]*$",

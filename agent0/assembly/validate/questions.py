@@ -6,7 +6,7 @@ from pathlib import Path
 from agent0.errors import ConfigError
 from agent0.evaluation.benchmarks.rows.question_file import begun
 from agent0.infra.storage.datasets import LocalQuestions
-from agent0.settings import RunConfig
+from agent0.settings import QuestionsConfig, RunConfig
 
 
 def with_questions(run: RunConfig, typed: Collection[str] = ()) -> RunConfig:
@@ -19,11 +19,19 @@ def with_questions(run: RunConfig, typed: Collection[str] = ()) -> RunConfig:
     """
     if not run.questions.file:
         return run
-    path = Path(run.questions.file).expanduser().absolute()
-    if not path.is_file() and not run.questions.sha256:
+    return begun(LocalQuestions(), run.model_copy(update={"questions": located(run.questions)}), typed)
+
+
+def located(plan: QuestionsConfig) -> QuestionsConfig:
+    """Return ``plan`` with the absolute path of its file.
+
+    Raises:
+        ConfigError: there is no such file.
+    """
+    path = Path(plan.file).expanduser().absolute()
+    if not path.is_file() and not plan.sha256:
         raise ConfigError(f"There is no file {path}.", "It is to hold the questions (run.questions.file).")
-    plan = run.questions.model_copy(update={"file": str(path)})
-    return begun(LocalQuestions(), run.model_copy(update={"questions": plan}), typed)
+    return plan.model_copy(update={"file": str(path)})
 
 
 def forked_questions(parent: RunConfig, run: RunConfig, changes: Collection[str]) -> RunConfig:

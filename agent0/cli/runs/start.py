@@ -13,6 +13,7 @@ from agent0.cli.models.named_model import BOTH, Model, model_flags
 from agent0.cli.runs.durations import time_or_iterations
 from agent0.cli.runs.foreground import follow_to_end, print_conclusion, require
 from agent0.cli.runs.run import append
+from agent0.cli.tasks.question_options import Columns, Tolerance, columns_setting
 from agent0.events.base import Recorded
 from agent0.experiments.smaller_run import difference
 from agent0.settings import RunConfig
@@ -40,6 +41,8 @@ def start(
     tasks: Annotated[int | None, typer.Option(min=1, help="Tasks an iteration.")] = None,
     attempts: Annotated[int | None, typer.Option(min=1, help="Attempts a task.")] = None,
     questions: Questions = None,
+    columns: Columns = "",
+    tolerance: Tolerance = None,
     model: Model = None,
     pairs: console.Set = None,
     plugin: console.Plugin = None,
@@ -52,6 +55,7 @@ def start(
     sizes = {"run__seed": seed, "run__iterations": iterations, "run__tasks": tasks, "run__attempts": attempts}
     limit = time_or_iterations(time, iterations)
     named = {"run__questions__file": questions, **model_flags(model, None, *BOTH)}
+    named |= {"run__questions__columns": columns_setting(columns), "run__questions__tolerance": tolerance}
     chosen = flags.settings(profile, pairs, plugins=plugin, run__time_limit=limit, **sizes, **named)
     here = not (detach or no_handlers)
     settings = console.run_async(lambda: prepared(chosen, console.say if wait else None, here=here))

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
 from agent0.errors import ConfigError
-from agent0.evaluation.benchmarks.rows import Row, files_in, read_rows
+from agent0.evaluation.benchmarks.rows import ColumnError, Row, RowError, files_in, read_rows
 from agent0.evaluation.benchmarks.rows.published import Convert, as_it_is
 from agent0.events.base import sha256
 from agent0.grading import Grade
@@ -141,24 +141,35 @@ def converted(entry: Benchmark, text: str, file: str) -> list[tuple[str, Row]]:
     ]
 
 
+def read_item(entry: Benchmark, published: Row, file: str, number: int, where: str) -> Item:
+    """Read the item of one row, ``number`` from 0 in ``file``.
+
+    Raises:
+        RowError: it is no row of ``entry``.
+    """
+    return _item(entry, _converted(entry, published, file, number, where), where)
+
+
 def _converted(entry: Benchmark, published: Row, file: str, number: int, where: str) -> Row:
     try:
         row = entry.convert(published, file, number)
     except KeyError as error:
-        raise _no_row(entry, published, where, f"Field {error} is missing") from error
+        raise _no_row(entry, published, where, f"Field {error} is missing", str(error.args[0])) from error
+    except ColumnError as error:
+        raise _no_row(entry, published, where, f"Column {error.column!r}: {error}", error.column) from error
     except (AttributeError, IndexError, TypeError, ValueError) as error:
         raise _no_row(entry, published, where, f"{type(error).__name__}: {error}") from error
     for name in entry.fields:
         if not isinstance(row.get(name), list if name in entry.lists else str):
             kind = "a list" if name in entry.lists else "text"
-            raise _no_row(entry, published, where, f"Field {name!r} is missing or not {kind}")
+            raise _no_row(entry, published, where, f"Field {name!r} is missing or not {kind}", name)
     return row
 
 
-def _no_row(entry: Benchmark, row: Row, where: str, why: str) -> ConfigError:
+def _no_row(entry: Benchmark, row: Row, where: str, why: str, column: str = "") -> RowError:
     fields = ", ".join(map(str, row))[:400]
     fix = f"Read are {', '.join(entry.fields)}; or rows as they were published: {entry.source}"
-    return ConfigError(f"{where}: no row of {entry.name}.", f"{why}. It has {fields}.", fix)
+    return RowError(where, column, f"no row of {entry.name}.", f"{why}. It has {fields}.", fix)
 
 
 def _item(entry: Benchmark, row: Row, where: str) -> Item:
@@ -166,9 +177,11 @@ def _item(entry: Benchmark, row: Row, where: str) -> Item:
     try:
         item = entry.read(row)
     except (KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
-        raise ConfigError(f"{where}: no row of {entry.name}.", f"{type(error).__name__}: {error}.") from error
+        column = getattr(error, "column", "")
+        why = f"Column {column!r}: {error}." if column else f"{type(error).__name__}: {error}."
+        raise RowError(where, column, f"no row of {entry.name}.", why) from error
     if not item.gold.strip():
-        raise ConfigError(f"{where}: the gold answer is empty.")
+        raise RowError(where, "answer", "the gold answer is empty.")
     return replace(item, facts={**_facts(row, entry.about), **item.facts})
 
 

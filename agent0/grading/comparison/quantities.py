@@ -57,10 +57,10 @@ def same_quantity(gold: str, answer: str) -> bool | None:
 def _without_unit(gold: str, answer: str) -> bool | None:
     """Whether the number of ``answer`` is the gold's, which has no unit; None where either is none."""
     is_bare = not re.search(r"[A-Za-z°'$%€£]", re.sub(r"\\(?:times|cdot|d?frac)", "", gold))
-    parts = list(_parts(answer)) if is_bare else []
-    if len(parts) != 1 or not re.search(r"[A-Za-z]", parts[0][1]):
+    numbers = list(parts(answer)) if is_bare else []
+    if len(numbers) != 1 or not re.search(r"[A-Za-z]", numbers[0][1]):
         return None
-    expected, value = value_of(gold), value_of(parts[0][0])
+    expected, value = value_of(gold), value_of(numbers[0][0])
     return True if expected and value and algebra.same(expected, value) else None
 
 
@@ -68,7 +68,7 @@ def _quantity(text: str) -> tuple[Quotient, Dimension] | None:
     """(value in units of the system, dimension); None where ``text`` is no quantity with known units."""
     total: Quotient | None = None
     dimension: Dimension | None = None
-    for number, unit in _parts(text):
+    for number, unit in parts(text):
         units, value = measure(unit), value_of(number)
         if units is None or value is None or (dimension is not None and units[0] != dimension):
             return None
@@ -77,16 +77,16 @@ def _quantity(text: str) -> tuple[Quotient, Dimension] | None:
     return (total, dimension) if total is not None and dimension is not None else None
 
 
-def _parts(text: str) -> Iterator[tuple[str, str]]:
-    """Numbers and their units, one after the other; nothing where anything else is there."""
+def parts(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the numbers of a text and their units, one after the other; nothing where anything else is there."""
     bare = _degrees.sub(" ° ", _text.sub(lambda f: f" {f[1] or ''} ", text.strip(" .")))
     bare = _name.sub("", re.sub(r"\s*\^\s*", "^", _gap.sub(" ", rewrite(bare, _WRITTEN))))
     if re.search(r"\bhours?\b", bare):
         bare = bare.replace("and a half", "and 30 minutes")
-    bare, parts, start = _numeral.sub(lambda f: figures(f[0]), bare).strip(), [], 0
+    bare, numbers, start = _numeral.sub(lambda f: figures(f[0]), bare).strip(), [], 0
     while start < len(bare):
         if (part := _part.match(bare, start)) is None or part.end() == start:
             return
-        parts.append((part[1].replace(",", ""), part[2].strip()))
+        numbers.append((part[1].replace(",", ""), part[2].strip()))
         start = part.end()
-    yield from parts
+    yield from numbers

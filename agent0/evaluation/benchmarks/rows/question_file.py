@@ -1,109 +1,75 @@
 """The tasks in a file of questions, by split: rows with answers as GSM8K, MATH, SVAMP and MBPP are published, or with
-columns that the settings name."""
+columns of their own."""
 
 import random
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from pathlib import PurePosixPath
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from agent0.errors import ConfigError
-from agent0.evaluation.benchmarks import Benchmark, Item, answers, coding, read_items
-from agent0.evaluation.benchmarks.rows import Row, files_in, published, read_rows
-from agent0.events.values import QUESTIONS, SourceRow, Split, Task
+from agent0.evaluation.benchmarks.rows.question_rows import QuestionRows, RowTask, read_question_rows
+from agent0.events.values import Split, Task
 from agent0.ports.storage import Dataset, QuestionFile
-from agent0.rollout.teacher import normal
 from agent0.settings import QuestionsConfig, RunConfig
 from agent0.tasks.splits import split_of
 
-LONGEST = 32_768
-"""Characters of a row: its task is in events, which hold 64 KB."""
-_PUBLISHED = {"test_list": coding.MBPP, "Body": answers.SVAMP, "problem": answers.MATH}
-"""A field that tells the layout of rows -> how these are read."""
-_KEEPS_ID = [entry.name for entry in _PUBLISHED.values()]
-"""Layouts without a column ``id``: where rows have one all the same, it is theirs."""
+CHECK = "agent0 questions check"
+"""The command that names every row that is at fault."""
 
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """The tasks of a file in its order, by split, and their domain."""
+    """The rows of a file, and by split those that can be asked, in its order."""
 
-    domain: str
-    tasks: Mapping[Split, tuple[Task, ...]]
+    rows: QuestionRows
+    entries: Mapping[Split, tuple[RowTask, ...]]
+
+    @cached_property
+    def tasks(self) -> Mapping[Split, tuple[Task, ...]]:
+        """The tasks by split."""
+        return {split: tuple(entry.task for entry in entries) for split, entries in self.entries.items()}
+
+    @property
+    def domain(self) -> str:
+        """Whose prompts the student gets."""
+        return next((entry.task.domain for entry in self.rows.tasks), "math")
 
 
 def questions(file: QuestionFile, plan: QuestionsConfig) -> QuestionSet:
     """Read the tasks of the file that ``plan`` names. A question's normalised text decides its split.
 
     Raises:
-        ConfigError: no row, one that is none, without an answer, or with the id of another; named by file and line.
+        ConfigError: no row, one that is none, without an answer, with the id of another, or with its question and
+            another answer; the first is named by file and line.
         DependencyError: the file is not there, or not the one that the run began with.
     """
-    return _read(file.read(plan), plan)
+    return _without_faults(read_questions(file.read(plan), plan))
+
+
+def read_questions(rows: Dataset, plan: QuestionsConfig) -> QuestionSet:
+    """Read the tasks of ``rows``, whatever is at fault with some of them.
+
+    Raises:
+        ConfigError: there is no row, or ``plan`` names columns that cannot be.
+    """
+    return _read(rows, plan.model_dump_json())
 
 
 @lru_cache(maxsize=4)  # every request asks for it
-def _read(rows: Dataset, plan: QuestionsConfig) -> QuestionSet:
-    entry = _layout(rows, plan)
-    items = read_items(replace(entry, convert=partial(_checked, entry)), rows.text, rows.name)
-    domain = plan.domain or entry.domain
-    tasks: dict[Split, list[Task]] = {"train": [], "validation": [], "test": []}
-    for item in items:
-        task = _task(item, domain)
-        tasks[split_of(task.canonical)].append(task)
-    return QuestionSet(domain, {split: tuple(of_split) for split, of_split in tasks.items()})
+def _read(rows: Dataset, plan: str) -> QuestionSet:
+    read = read_question_rows(rows, QuestionsConfig.model_validate_json(plan))
+    entries: dict[Split, list[RowTask]] = {"train": [], "validation": [], "test": []}
+    for entry in read.tasks:
+        entries[split_of(entry.task.canonical)].append(entry)
+    return QuestionSet(read, {split: tuple(of_split) for split, of_split in entries.items()})
 
 
-def _layout(rows: Dataset, plan: QuestionsConfig) -> Benchmark:
-    """How the rows are read: by the columns that are named, else by the first row's fields."""
-    own = replace(answers.MATH, name="questions", source="GSM8K, MATH, SVAMP, MBPP", convert=partial(_answered, plan))
-    if plan.question or plan.answer or plan.id:
-        return own
-    first = next((row for name, text in files_in(rows.text, rows.name) for _, row in read_rows(text, name)), {})
-    return next((entry for field, entry in _PUBLISHED.items() if field in first), own)
-
-
-def _answered(plan: QuestionsConfig, row: Row, file: str, number: int) -> Row:
-    """A row with question and answer, as GSM8K has it, or with an answer that is no number."""
-    columns = {"question": plan.question, "answer": plan.answer, "id": plan.id}
-    row = {**row, **{name: row[column] for name, column in columns.items() if column}}
-    if row.get("id") in (None, ""):
-        row = {**row, "id": f"{PurePosixPath(file).name.partition('.')[0]}/{number}"}
-    row = {**row, "id": str(row["id"])}
-    if row.get("answer") in (None, "") and row.get("solution"):
-        return published.math(row, file, number)
-    try:
-        return published.gsm8k(row, file, number)
-    except ValueError:
-        return published.math(row, file, number)
-
-
-def _checked(entry: Benchmark, row: Row, file: str, number: int) -> Row:
-    text = "".join(map(str, row.values()))
-    text.encode()  # halves of surrogate pairs are in no event
-    if len(text) > LONGEST:
-        raise ValueError(f"it has {len(text):,} characters, and {LONGEST:,} are the most")
-    converted = entry.convert(row, file, number)
-    id_ = row.get("id") if entry.name in _KEEPS_ID else None
-    return converted if id_ in (None, "") else {**converted, "id": str(id_)}
-
-
-def _task(item: Item, domain: str) -> Task:
-    problem, level = item.problem, item.facts.get("level", "")
-    row = SourceRow(
-        id=item.id,
-        answer=item.reference if problem else item.gold,
-        tests=problem.test if problem else "",
-        entry=problem.entry if problem else "",
-    )
-    return Task(
-        question=item.question,
-        domain=domain,
-        family=QUESTIONS,
-        level=int(level) if level.isdecimal() else 1,
-        canonical=f"{QUESTIONS} {normal(item.question)}",
-        row=row,
-    )
+def _without_faults(read: QuestionSet) -> QuestionSet:
+    if faults := read.rows.faults:
+        others = f" {len(faults) - 1} other rows are at fault, too." if len(faults) > 1 else ""
+        first = faults[0]
+        raise ConfigError(first.what, f"{first.why}{others}", f"{CHECK} FILE" if others else first.fix) from first
+    return read
 
 
 def heldout_share(config: RunConfig, n: int) -> int:
@@ -131,7 +97,7 @@ def begun(file: QuestionFile, config: RunConfig, typed: Collection[str]) -> RunC
     """
     rows = file.read(config.questions)
     plan = config.questions.model_copy(update={"sha256": rows.sha256})
-    read = _read(rows, plan)
+    read = _without_faults(read_questions(rows, plan))
     sizes = {split: len(tasks) for split, tasks in read.tasks.items()}
     if not sizes["train"] or not sizes["validation"]:
         why = f"{sizes['train']} of {sum(sizes.values())} are for training, {sizes['validation']} for validation: "

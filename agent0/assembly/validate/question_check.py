@@ -1,0 +1,125 @@
+"""Part of the rim: what a run would read of a file of questions, and how it would judge ten of its rows."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from agent0.assembly.runtime.port_openers import open_port
+from agent0.assembly.validate.questions import located
+from agent0.errors import Agent0Error
+from agent0.evaluation.benchmarks.rows.question_file import QuestionSet, read_questions
+from agent0.evaluation.benchmarks.rows.question_rows import Repetition, RowTask
+from agent0.grading.answer_types import kind_of
+from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.infra.storage.datasets import LocalQuestions
+from agent0.ports.sandbox import Sandbox
+from agent0.settings import Settings
+from agent0.tasks.near_copies import near_copies
+from agent0.verification.verifiers import verifier_for
+
+SHOWN = 10
+"""Rows that are judged, spread over the file."""
+PROGRAM = "program"
+"""The kind of an answer that is judged by tests."""
+
+
+@dataclass(frozen=True)
+class JudgedRow:
+    """A row with the verdict of its verifier on its own answer; None where it has none, or that cannot be decided."""
+
+    location: str
+    question: str
+    answer: str
+    kind: str
+    verifier: str
+    correct: bool | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class QuestionCheck:
+    """What was read of a file. ``kinds``: how many answers are of each kind; ``tolerances``: how many have one;
+    ``near``: training rows that nearly copy a held-out one; ``faults``: (row, column, what must be mended)."""
+
+    read: QuestionSet
+    sha256: str
+    kinds: Mapping[str, int]
+    tolerances: int
+    near: Sequence[Repetition]
+    sample: Sequence[JudgedRow]
+    faults: Sequence[tuple[str, str, str]]
+
+
+async def check_questions(settings: Settings) -> QuestionCheck:
+    """Read the file of ``settings.run.questions`` and judge ``SHOWN`` of its rows by their own answers.
+
+    Raises:
+        ConfigError: there is no such file, it has no row, or columns are named that cannot be.
+        RequirementsError: what reads it is not installed.
+    """
+    plan = located(settings.run.questions)
+    rows = LocalQuestions().read(plan)
+    read = read_questions(rows, plan)
+    entries = read.rows.tasks
+    kinds = Counter(kind_of_row(entry) for entry in entries)
+    sample = await _judged(settings, entries[:: max(1, -(-len(entries) // SHOWN))])
+    return QuestionCheck(
+        read,
+        rows.sha256,
+        dict(kinds.most_common()),
+        sum(bool(entry.row.tolerance) for entry in entries),
+        _near(read),
+        sample,
+        [*_faults(read), *(_wrong(row) for row in sample if row.correct is False)],
+    )
+
+
+def kind_of_row(entry: RowTask) -> str:
+    """The kind of a row's answer, by which its verifier compares."""
+    return PROGRAM if entry.row.tests else entry.row.kind or kind_of(entry.row.answer)
+
+
+def _near(read: QuestionSet) -> list[Repetition]:
+    heldout = [*read.entries["validation"], *read.entries["test"]]
+    train = read.entries["train"]
+    copies = near_copies([e.task.question for e in train], [e.task.question for e in heldout])
+    return [
+        Repetition(entry.location, heldout[copy.reference].location, round(copy.similarity, 3))
+        for entry, copy in zip(train, copies, strict=True)
+        if copy
+    ]
+
+
+def _faults(read: QuestionSet) -> list[tuple[str, str, str]]:
+    names = read.rows.columns.names
+    return [
+        (fault.location, names.get(fault.column, fault.column), f"{fault.what} {fault.why}".strip())
+        for fault in read.rows.faults
+    ]
+
+
+def _wrong(row: JudgedRow) -> tuple[str, str, str]:
+    return row.location, "tests" if row.kind == PROGRAM else "answer", f"Its own answer is judged wrong: {row.reason}"
+
+
+async def _judged(settings: Settings, entries: Sequence[RowTask]) -> list[JudgedRow]:
+    """Rows one after the other: a sandbox has few workers."""
+    if not entries:
+        return []
+    sandbox: Sandbox = await open_port("verifier_sandbox", settings, FileArtifacts(settings.home), tested=True)
+    try:
+        return [await _judge(entry, sandbox) for entry in entries]
+    finally:
+        await sandbox.close()
+
+
+async def _judge(entry: RowTask, sandbox: Sandbox) -> JudgedRow:
+    task, row = entry.task, entry.row
+    verifier, correct, reason = verifier_for(task), None, "it has tests, and no program that passes them"
+    if row.answer:
+        try:
+            verdict = (await verifier.judge(task, [row.answer], sandbox))[0]
+            correct, reason = verdict.correct, verdict.reason
+        except Agent0Error as error:
+            reason = str(error)
+    return JudgedRow(entry.location, task.question, row.answer, kind_of_row(entry), verifier.name, correct, reason)

@@ -1,0 +1,109 @@
+"""``agent0 questions``: what a run would read of a file of questions."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agent0.assembly.validate.question_check import QuestionCheck, check_questions
+from agent0.cli import console, flags
+from agent0.cli.tasks.question_options import Columns, Tolerance, columns_setting
+from agent0.evaluation.benchmarks.rows.question_rows import Repetition
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="Rows with questions and answers.")]
+MOST = 20
+"""Lines of a list that people see; --json has all."""
+
+
+def check(
+    file: File,
+    columns: Columns = "",
+    tolerance: Tolerance = None,
+    pairs: console.Set = None,
+    as_json: console.Json = False,
+) -> None:
+    """What a run would read of a file of questions: columns, kinds of answers, split, rows that repeat others, and ten
+    rows judged by their own answers. Exit code 1 where rows must be mended: each is named with its column."""
+    settings = flags.settings(
+        None,
+        pairs,
+        run__questions__file=file,
+        run__questions__columns=columns_setting(columns),
+        run__questions__tolerance=tolerance,
+    )
+    result = console.run_async(lambda: check_questions(settings))
+    if as_json:
+        console.data(_plain(result))
+    else:
+        _show(result)
+    if result.faults:
+        raise typer.Exit(1)
+
+
+def _plain(result: QuestionCheck) -> dict[str, object]:
+    rows = result.read.rows
+    return {
+        "file": rows.name,
+        "sha256": result.sha256,
+        "rows": rows.count,
+        "layout": rows.columns.layout.name,
+        "columns": dict(rows.columns.names),
+        "unread": rows.columns.unread,
+        "kinds": result.kinds,
+        "tolerances": result.tolerances,
+        "split": {split: len(entries) for split, entries in result.read.entries.items()},
+        "sample": [asdict(row) for row in result.sample],
+        "duplicates": [asdict(repetition) for repetition in rows.duplicates],
+        "near_copies": [asdict(repetition) for repetition in result.near],
+        "faults": [
+            {"location": location, "column": column, "fault": fault} for location, column, fault in result.faults
+        ],
+    }
+
+
+def _show(result: QuestionCheck) -> None:
+    rows = result.read.rows
+    kinds = ", ".join(f"{count} {kind}" for kind, count in result.kinds.items())
+    unread = f"; not read: {', '.join(rows.columns.unread)}" if rows.columns.unread else ""
+    sizes = ", ".join(f"{len(entries)} {split}" for split, entries in result.read.entries.items())
+    console.text(f"{rows.name}: {rows.count} rows, sha256 {result.sha256[:12]}")
+    console.text(f"columns: {rows.columns.title}{unread}")
+    console.text(f"answers: {kinds or 'none'}{f'; {result.tolerances} with a tolerance' if result.tolerances else ''}")
+    console.text(f"split:   {sizes}")
+    if result.sample:
+        title = f"\n{len(result.sample)} of {len(rows.tasks)} rows, judged by their own answers"
+        shown = [
+            {**asdict(row), "row": _short(row.location), "verdict": _verdict(row.correct)} for row in result.sample
+        ]
+        console.table(shown, False, ("row", "verdict", "question", "answer", "kind", "verifier", "reason"), title=title)
+    _list_repetitions("repeat an earlier row, and are asked once", rows.duplicates)
+    _list_repetitions("for training nearly copy a held-out row", result.near)
+    faults = [{"row": _short(where), "column": column, "fault": fault} for where, column, fault in result.faults]
+    if faults:
+        console.table(faults[:MOST], False, ("row", "column", "fault"), title=f"\n{len(faults)} to mend")
+        _say_others(len(faults))
+
+
+def _list_repetitions(what: str, repetitions: Sequence[Repetition]) -> None:
+    if repetitions:
+        shown = [
+            {"row": _short(each.location), "repeats": _short(each.repeated), "similarity": each.similarity}
+            for each in repetitions[:MOST]
+        ]
+        console.table(shown, False, title=f"\n{len(repetitions)} rows {what}")
+        _say_others(len(repetitions))
+
+
+def _say_others(count: int) -> None:
+    if count > MOST:
+        console.say(f"… and {count - MOST} more: --json has all.")
+
+
+def _short(location: str) -> str:
+    return location.rpartition(", ")[2]
+
+
+def _verdict(correct: bool | None) -> str:
+    return {True: "right", False: "wrong", None: "undecided"}[correct]

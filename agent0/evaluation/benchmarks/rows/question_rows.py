@@ -1,0 +1,185 @@
+"""The rows of a file of questions as tasks; what is at fault with others, and which repeat one another."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from agent0.errors import ConfigError
+from agent0.evaluation.benchmarks import Item, answers, coding, read_item
+from agent0.evaluation.benchmarks.rows import Row, RowError, files_in, read_rows
+from agent0.evaluation.benchmarks.rows.question_columns import Columns, columns_of
+from agent0.events.values import QUESTIONS, SourceRow, Task
+from agent0.grading.answer_types import grade_as
+from agent0.ports.storage import Dataset
+from agent0.rollout.teacher import normal
+from agent0.settings import QuestionsConfig
+
+LONGEST = 32_768
+"""Characters of a task: it is in events, which hold 64 KB."""
+_KEEPS_ID = [entry.name for entry in (coding.MBPP, answers.SVAMP, answers.MATH)]
+"""Layouts without a column ``id``: where rows have one all the same, it is theirs."""
+
+
+@dataclass(frozen=True)
+class RowTask:
+    """A row as a task, and its line or number in the file."""
+
+    location: str
+    task: Task
+
+    @property
+    def row(self) -> SourceRow:
+        """What decides about answers to it."""
+        assert self.task.row is not None  # noqa: S101 - of a file
+        return self.task.row
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """A row that repeats another row's question; ``similarity`` is 1 where it does so word by word."""
+
+    location: str
+    repeated: str
+    similarity: float = 1.0
+
+
+@dataclass(frozen=True)
+class QuestionRows:
+    """The rows of a file. ``tasks`` are those that can be asked, in its order, each question once; ``faults`` say what
+    must be mended; ``duplicates`` are rows with question and answer of an earlier one."""
+
+    name: str
+    columns: Columns
+    count: int
+    tasks: tuple[RowTask, ...]
+    faults: tuple[RowError, ...]
+    duplicates: tuple[Repetition, ...]
+
+
+def read_question_rows(rows: Dataset, plan: QuestionsConfig) -> QuestionRows:
+    """Read every row of a file, in the columns that ``plan`` names.
+
+    Raises:
+        ConfigError: there is no row, or ``plan`` names columns that cannot be.
+    """
+    faults: list[RowError] = []
+    numbered = [
+        (name, number, location, row)
+        for name, text in files_in(rows.text, rows.name)
+        for number, (location, row) in enumerate(read_rows(text, name, faults))
+    ]
+    if not numbered and not faults:
+        raise ConfigError(f"{rows.name} has no rows.", "It is read as JSON objects, one a line or in one list.")
+    count = len(numbered) + len(faults)
+    columns = columns_of(dict.fromkeys(field for _, _, _, row in numbered for field in row), plan)
+    entries: list[RowTask] = []
+    for name, number, location, row in numbered:
+        try:
+            entries.append(_entry(columns, row, name, number, location, plan.domain))
+        except RowError as error:
+            faults.append(error)
+    tasks, duplicates, conflicts = _once(entries)
+    faults += [*_of_two_sorts(tasks), *_same_ids(tasks), *conflicts]
+    faults.sort(key=lambda fault: int(fault.location.rpartition(" ")[2]))
+    return QuestionRows(rows.name, columns, count, tuple(tasks), tuple(faults), tuple(duplicates))
+
+
+def _entry(columns: Columns, row: Row, file: str, number: int, location: str, domain: str) -> RowTask:
+    """Raises RowError where the row is none, or is too long for an event."""
+    item = read_item(columns.layout, row, file, number, location)
+    id_ = row.get("id") if columns.layout.name in _KEEPS_ID else None
+    task = _task(item if id_ in (None, "") else replace(item, id=str(id_)), domain)
+    assert task.row is not None  # noqa: S101 - it has just been made
+    text = "".join((task.question, task.row.id, task.row.answer, task.row.tests))
+    if not text.isascii():
+        _require_whole(columns, row, text, location)
+    if len(text) > LONGEST:
+        column = max(row, key=lambda name: len(str(row[name])))
+        why = f"Column {column!r}: it has {len(text):,} characters, and {LONGEST:,} are the most."
+        raise RowError(location, column, f"no row of {columns.layout.name}.", why, "Shorten it, or leave it out.")
+    return RowTask(location, task)
+
+
+def _require_whole(columns: Columns, row: Row, text: str, location: str) -> None:
+    """Halves of surrogate pairs are in no event."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        halves = (name for name, value in row.items() if any("\ud800" <= sign <= "\udfff" for sign in str(value)))
+        column = next(halves, "")
+        raise RowError(location, column, f"no row of {columns.layout.name}.", f"Column {column!r}: {error}.") from error
+
+
+def _task(item: Item, domain: str) -> Task:
+    problem, level = item.problem, item.facts.get("level", "")
+    row = SourceRow(
+        id=item.id,
+        answer=item.reference if problem else item.gold,
+        tests=problem.test if problem else "",
+        entry=problem.entry if problem else "",
+        kind=item.facts.get("kind", "") if not problem else "",
+        tolerance=item.facts.get("tolerance", "") if not problem else "",
+    )
+    return Task(
+        question=item.question,
+        domain=domain or ("code" if problem else "math"),
+        family=QUESTIONS,
+        level=int(level) if level.isdecimal() else 1,
+        canonical=f"{QUESTIONS} {normal(item.question)}",
+        row=row,
+    )
+
+
+def _of_two_sorts(entries: Sequence[RowTask]) -> Iterator[RowError]:
+    """Rows without tests in a file of programs: they would be asked with the prompts of another domain."""
+    plain = [entry for entry in entries if not entry.row.tests]
+    tested = len(entries) - len(plain)
+    fewer = plain if tested >= len(plain) else [entry for entry in entries if entry.row.tests]
+    for entry in fewer if len(fewer) < len(entries) else ():
+        has, others = ("tests", "none") if entry.row.tests else ("no tests", "some")
+        why = f"It has {has}, and {len(entries) - len(fewer)} other rows have {others}."
+        yield RowError(entry.location, "tests", "no row of this file.", why, "Put such rows into a file of their own.")
+
+
+def _same_ids(entries: Sequence[RowTask]) -> Iterator[RowError]:
+    locations: dict[str, str] = {}
+    for entry in entries:
+        first = locations.setdefault(entry.row.id, entry.location)
+        if first is not entry.location:
+            yield RowError(entry.location, "id", f"id {entry.row.id!r} is that of {first.rpartition(', ')[2]}.")
+
+
+def _once(entries: Sequence[RowTask]) -> tuple[list[RowTask], list[Repetition], list[RowError]]:
+    """Each question once, the rows that repeat one, and those that do so with another answer."""
+    first: dict[str, RowTask] = {}
+    duplicates, conflicts = [], []
+    for entry in entries:
+        earlier = first.setdefault(entry.task.canonical, entry)
+        if earlier is entry:
+            continue
+        if conflict := conflict_of(entry, earlier):
+            conflicts.append(conflict)
+        else:
+            duplicates.append(Repetition(entry.location, earlier.location))
+    return [*first.values()], duplicates, conflicts
+
+
+def conflict_of(entry: RowTask, earlier: RowTask) -> RowError | None:
+    """The fault of a row that has the question of ``earlier`` and another answer, or other tests; None where what
+    decides about answers is the same."""
+    row, other, location = entry.row, earlier.row, earlier.location.rpartition(", ")[2]
+    if row.tests or other.tests:
+        if row.tests == other.tests:
+            return None
+        column, why = "tests", f"Its question is that of {location}, and its tests are others."
+    elif row.answer == other.answer or _same_answer(other.kind or row.kind, other.answer, row.answer):
+        return None
+    else:
+        column = "answer"
+        why = f"Its question is that of {location}, whose answer is {other.answer[:60]!r}, not {row.answer[:60]!r}."
+    return RowError(entry.location, column, "one question has two answers.", why, "Correct one of them, or remove it.")
+
+
+@lru_cache(maxsize=1024)
+def _same_answer(kind: str, expected: str, answer: str) -> bool:
+    return grade_as(kind, expected, answer).correct is True

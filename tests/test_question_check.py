@@ -1,0 +1,220 @@
+"""A file of questions before a run: what is read of it, what must be mended, and how its own answers are judged."""
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent0.errors import ConfigError
+from agent0.evaluation.benchmarks.rows.question_file import questions, read_questions
+from agent0.events.values import QUESTIONS, SourceRow, Task
+from agent0.grading.tolerance import within
+from agent0.infra.storage.datasets import LocalQuestions
+from agent0.settings import QuestionsConfig, RunConfig
+from agent0.tasks.near_copies import near_copies
+from agent0.verification.verifiers import verifier_for
+from tests.terminal import agent0
+from tests.test_questions import GOOD, write
+from tests.world import KnowingSandbox
+
+UNITS = [
+    {"Frage": f"How many metres are {n / 4} km?", "Antwort": f"{n * 250} m", "tolerance": "1%"} for n in range(1, 51)
+]
+PROGRAMS = [
+    {
+        "prompt": f"Write a function that adds {n}.",
+        "code": f"def add_{n}(x):\n    return x + {n}",
+        "tests": [f"assert add_{n}(1) == {n + 1}", f"assert add_{n}(-{n}) == 0"],
+    }
+    for n in range(1, 21)
+]
+
+
+def check(path: Path, *words: str, code: int = 0) -> Any:
+    result = agent0("questions", "check", str(path), *words, "--json")
+    assert result.code == code, result.err
+    return result.json
+
+
+def faults(path: Path, *words: str) -> list[tuple[str, str, str]]:
+    """(line, column, fault) of a file that must be mended."""
+    listed = check(path, *words, code=1)["faults"]
+    return [(fault["location"].rpartition(" ")[2], fault["column"], fault["fault"]) for fault in listed]
+
+
+# --- what is read ----------------------------------------------------------------------------------------------------
+
+
+def test_unit_conversions_are_read_with_their_columns_and_tolerances(tmp_path: Path) -> None:
+    read = check(write(tmp_path / "units.jsonl", UNITS), "--columns", "question=Frage, answer=Antwort")
+    assert read["rows"] == 50 == sum(read["split"].values()) and read["tolerances"] == 50
+    assert read["columns"] == {"question": "Frage", "answer": "Antwort", "tolerance": "tolerance"}
+    assert read["unread"] == [] == read["near_copies"], "rows of one template are no copies of one another"
+    assert [row["correct"] for row in read["sample"]] == [True] * 10
+    assert {row["verifier"] for row in read["sample"]} == {"rows"}
+
+
+def test_programs_are_judged_by_their_tests(tmp_path: Path) -> None:
+    read = check(write(tmp_path / "programs.jsonl", PROGRAMS))
+    assert read["kinds"] == {"program": 20} and [row["correct"] for row in read["sample"]] == [True] * 10
+    (task, *_) = questions(LocalQuestions(), QuestionsConfig(file=str(tmp_path / "programs.jsonl"))).tasks["train"]
+    assert task.domain == "code" and task.row and task.row.entry in task.question and "assert" in task.question
+    wrong = write(tmp_path / "wrong.jsonl", [{**PROGRAMS[0], "code": "def add_1(x):\n    return x"}])
+    ((line, column, fault),) = faults(wrong)
+    assert (line, column) == ("1", "tests") and fault.startswith("Its own answer is judged wrong")
+
+
+def test_programs_need_no_solution(tmp_path: Path) -> None:
+    rows = [{name: row[name] for name in ("prompt", "tests")} for row in PROGRAMS]
+    sample = check(write(tmp_path / "f.jsonl", rows))["sample"]
+    assert {row["correct"] for row in sample} == {None} and "no program" in sample[0]["reason"]
+
+
+def test_people_see_the_same_in_words(tmp_path: Path) -> None:
+    rows = [*UNITS, {**UNITS[3], "note": "again"}, {"Frage": "q"}]
+    path = write(tmp_path / "f.jsonl", rows)
+    shown = agent0("questions", "check", str(path), "--columns", "question=Frage,answer=Antwort")
+    assert shown.code == 1 and "not read: note" in shown.out
+    for words in ("f.jsonl: 52 rows", "line 51\tline 4", "1 to mend", "line 52\tAntwort\t"):
+        assert words in shown.out, words
+
+
+# --- what must be mended ---------------------------------------------------------------------------------------------
+
+FAULTS: dict[str, tuple[Sequence[Any], tuple[str, str, str]]] = {
+    "two answers": ([{"question": "What is 3?", "answer": "4"}], ("51", "answer", "line 4, whose answer is '3'")),
+    "other tests": (
+        [PROGRAMS[0], {**PROGRAMS[0], "tests": [PROGRAMS[0]["tests"][0], "assert add_1(5) == 5"]}],
+        ("2", "tests", "its tests are others"),
+    ),
+    "two answer columns": ([{"question": "q", "answer": "1", "target": "2"}], ("51", "target", "--columns answer=")),
+    "one column twice": (['{"question": "q", "answer": 1, "answer": 2}'], ("51", "", "'answer' stands there twice")),
+    "a list as answer": ([{"question": "q", "answer": [1]}], ("51", "answer", "neither text nor a number")),
+    "no answer": ([{"question": "q", "answer": None}], ("51", "answer", "'answer' is missing")),
+    "cut off": (['{"question": "q", "ans'], ("51", "", "It is cut off")),
+    "no object": (["7"], ("51", "", "no JSON object")),
+    "10 MB in a cell": ([{"question": "q", "answer": "1", "note": "x" * 100, "work": "y" * 10**7}], ("", "", "")),
+    "a long question": ([{"question": "q" * 10**7, "answer": "1"}], ("51", "question", "10,000,0")),
+    "no tolerance": ([{"question": "q", "answer": "1", "tolerance": "near"}], ("51", "tolerance", "no tolerance")),
+    "tolerance of a word": ([{"question": "q", "answer": "Rome", "tolerance": "1%"}], ("51", "tolerance", "numbers")),
+    "unknown kind": ([{"question": "q", "answer": "1", "answer_type": "vibe"}], ("51", "answer_type", "no kind")),
+    "tests among answers": ([{**PROGRAMS[0], "question": "f?"}], ("51", "tests", "50 other rows have none")),
+    "tests without assertion": ([{**PROGRAMS[0], "tests": ["add_1(1)"]}], ("1", "tests", "asserts nothing")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_row_is_named_with_its_column_and_the_others_are_read(name: str, tmp_path: Path) -> None:
+    rows, (line, column, words) = FAULTS[name]
+    alone = line in ("1", "2")
+    path = write(tmp_path / "f.jsonl", rows if alone else [*GOOD, *rows])
+    if not line:
+        assert check(path)["rows"] == 51, "what is not read is as long as it likes"
+        return
+    ((where, at, fault),) = faults(path)
+    assert (where, at) == (line, column) and words in fault
+    read = read_questions(LocalQuestions().read(QuestionsConfig(file=str(path))), QuestionsConfig(file=str(path)))
+    assert read.rows.count == (len(rows) if alone else 51) and len(read.rows.tasks) >= (0 if alone else 50)
+
+
+def test_every_fault_is_named_and_a_start_names_the_first(tmp_path: Path) -> None:
+    rows = [*GOOD[:20], {"question": "q"}, '{"question"', *GOOD[20:], {"question": "What is 7?", "answer": "8"}]
+    path = write(tmp_path / "f.jsonl", rows)
+    assert [line for line, _, _ in faults(path)] == ["21", "22", "53"]
+    with pytest.raises(
+        ConfigError, match=r"line 21: no row .* 2 other rows are at fault, too\. agent0 questions check"
+    ):
+        questions(LocalQuestions(), QuestionsConfig(file=str(path)))
+
+
+def test_a_question_with_two_answers_is_refused_and_one_written_in_two_ways_is_not(tmp_path: Path) -> None:
+    same = write(tmp_path / "same.jsonl", [*GOOD, {"question": " what is 4? ", "answer": "4.0"}])
+    read = check(same)
+    assert read["duplicates"] == [
+        {"location": "same.jsonl, line 51", "repeated": "same.jsonl, line 5", "similarity": 1.0}
+    ]
+    assert sum(read["split"].values()) == 50
+    other = write(tmp_path / "other.jsonl", [*GOOD, {"question": "What is 4?", "answer": "5"}])
+    refused = agent0("run", "start", "--profile", "scripted", "--questions", str(other))
+    assert refused.code == 2 and "line 51: one question has two answers" in refused.err
+
+
+def test_many_rows_of_one_question_are_one_task(tmp_path: Path) -> None:
+    path = write(tmp_path / "f.jsonl", [GOOD[0]] * 20_000)
+    read = check(path)
+    assert (read["rows"], len(read["duplicates"]), sum(read["split"].values())) == (20_000, 19_999, 1)
+    assert "too few rows" in agent0("run", "start", "--profile", "scripted", "--questions", str(path)).err
+
+
+def test_columns_of_an_earlier_log_are_read() -> None:
+    former = {"file": "f.jsonl", "question": "Frage", "answer": "", "id": "nr"}
+    assert RunConfig.recorded({"questions": former}).questions.columns == {"question": "Frage", "id": "nr"}
+    new = RunConfig.model_validate({"questions": {"columns": {"answer": "a"}}})
+    assert RunConfig.recorded(new.to_record()[0]) == new
+
+
+def test_columns_that_cannot_be_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "f.jsonl", GOOD)
+    for words, why in (("reward=r", "names 'reward'"), ("question", "has no '='")):
+        refused = agent0("questions", "check", str(path), "--columns", words)
+        assert refused.code == 2 and why in refused.err
+
+
+# --- near-copies and tolerances --------------------------------------------------------------------------------------
+
+STORY = (
+    "Natalia sold clips to 48 of her friends in April, and then she sold half as many clips in May. "
+    "How many clips did Natalia sell altogether in April and May?"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "near"),
+    [
+        (STORY.upper().replace(",", ""), True),
+        (STORY.replace("Natalia", "Nаtalia"), True),  # noqa: RUF001 - another alphabet
+        (STORY.replace("friends", "neighbours"), True),
+        (STORY.replace("48", "52"), True),
+        (STORY.replace("48", "52").replace("half", "a third").replace("clips", "pins"), False),
+        ("How many clips did she sell?", False),
+    ],
+)
+def test_a_near_copy_has_most_of_anothers_words(question: str, near: bool) -> None:
+    (copy,) = near_copies([question], ["What is 2 + 2?", STORY])
+    assert (copy is not None) is near and (copy is None or copy.reference == 1)
+
+
+def test_questions_of_one_template_are_no_near_copies() -> None:
+    rng = random.Random(1)
+    texts = [
+        f"How many {unit}s are {rng.randint(2, 99)} {unit}s less {n}?" for n in range(60) for unit in ("gram", "ton")
+    ]
+    assert near_copies(texts[:60], texts[60:]) == [None] * 60
+    assert near_copies(["What is 3 + 4?"], ["What is 3 * 4?"]) == [None] and near_copies(["", "a"], []) == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("expected", "answer", "tolerance", "near"),
+    [
+        ("5", "5.04", "1%", True), ("5", "5.06", "1%", False), ("-5", "-5.04", "1 %", True), ("5", "5.2", "0.2", True),
+        ("5", "5.21", "2e-1", False), ("5 km", "5.01 km", "0.01", True), ("5 km", "5010 m", "0.01", True),
+        ("5 km", "5011 m", "0.01", False), ("5 km", "5.01", "0.01", True), ("5 km", "5 kg", "1%", None),
+        ("5", "Rome", "1%", None), ("5", "1/0", "1%", None), ("5", "9" * 500, "1%", None),
+    ],
+)  # fmt: skip
+def test_a_tolerance_is_exact(expected: str, answer: str, tolerance: str, near: bool | None) -> None:
+    assert within(expected, answer, tolerance) is near
+
+
+async def test_an_answer_within_its_rows_tolerance_is_right_and_an_expression_is_not() -> None:
+    row = SourceRow(id="1", answer="2.54", tolerance="0.01")
+    task = Task(question="q", domain="math", family=QUESTIONS, level=1, canonical="q", row=row)
+    answers = ["2.54", "2.545", "2.56", "2.5 + 0.04", None, "Rome"]
+    verdicts = await verifier_for(task).judge(task, answers, KnowingSandbox())
+    assert [verdict.correct for verdict in verdicts] == [True, True, False, False, False, False]
+    assert verdicts[1].reason == "within 0.01"
+    exact = task.model_copy(update={"row": row.model_copy(update={"tolerance": ""})})
+    (verdict,) = await verifier_for(exact).judge(exact, ["2.545"], KnowingSandbox())
+    assert verdict.correct is False
