@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from agent0.events.values import Trajectory
+from agent0.infra.training.launch.recipe import Recipe
 from agent0.settings import RecipeConfig
 from agent0.training.objectives import MinibatchRows, objectives
 from agent0.training.objectives.adpo import ambiguity_scale
@@ -48,9 +49,9 @@ def test_grpo_divides_by_the_populations_deviation_and_trl_and_verl_by_the_sampl
     assert np.allclose(trl[0], [0.865876, -0.865876, -0.865876, 0.865876], atol=1e-5)
 
 
-def test_without_a_deviation_grpo_is_dr_grpo() -> None:
+def test_dr_grpo_divides_by_no_deviation() -> None:
     """TRL: ``scale_rewards="none"``; verl: ``norm_adv_by_std_in_grpo=False``."""
-    assert ours("grpo", advantage="centered") == pytest.approx(centred(), rel=1e-12)
+    assert ours("dr_grpo") == pytest.approx(centred(), rel=1e-12)
 
 
 @pytest.mark.parametrize("rate", [0.3, 0.5, 0.9])
@@ -99,7 +100,7 @@ def loss_of(name: str, x: dict[str, Array], high: float = 0.3) -> tuple[float, A
     )  # fmt: skip
     entry = objectives()[name]
     assert entry.per == "token"
-    loss = entry.loss(rows, RecipeConfig(clip_low=0.2)).loss / x["mask"].sum()
+    loss = entry.loss(rows, Recipe(clip_low=0.2)).loss / x["mask"].sum()
     loss.backward()
     assert new.grad is not None
     return float(loss.detach()), new.grad.numpy()
@@ -109,7 +110,7 @@ def clipped(ratio: Array, advantage: Array) -> Array:
     return -np.minimum(ratio * advantage, np.clip(ratio, 0.8, 1.3) * advantage)
 
 
-@pytest.mark.parametrize("name", ["grpo", "adpo", "reinforce"])
+@pytest.mark.parametrize("name", ["grpo", "adpo", "dapo", "reinforce"])
 def test_the_loss_is_bnpo_and_token_mean_and_not_that_of_attempts(name: str) -> None:
     x = batch()
     each = clipped(np.exp(x["new"] - x["old"]), x["advantage"][:, None]) * x["mask"]

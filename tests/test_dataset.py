@@ -86,6 +86,9 @@ async def test_an_attempt_is_joined_with_all_that_was_said_of_it() -> None:
 async def test_what_nobody_said_is_unknown() -> None:
     (one,) = await fresh(attempted())
     assert (one.reward, one.solve_rate, one.success, one.family, one.level, one.tools) == (None, None, False, "", 0, ())
+    assert (one.answered, one.cut_off) == (True, False)
+    (one,) = await fresh(attempted(answer=None, end="length"))
+    assert (one.answered, one.cut_off) == (False, True)
     (one,) = await fresh(proposed(proposal=None), attempted(), verified(None), rewarded(0.5, "teacher", "-"))
     assert (one.reward, one.solve_rate, one.success, one.family) == (None, None, False, "")
 

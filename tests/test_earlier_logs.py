@@ -16,7 +16,7 @@ from agent0.events.base import EarlierVersionError, decode
 from agent0.events.runs import RunStarted
 from agent0.infra.log import decoder
 from agent0.run.lifecycle import evolve
-from agent0.settings import Settings
+from agent0.settings import RunConfig, Settings
 from agent0.state import rules
 from agent0.state.rules import VERSIONS, chosen, recorded_versions
 from tests.terminal import agent0
@@ -44,6 +44,17 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 async def _fill(held: Settings) -> None:
     async with open_log(held, make=True) as log:
         await log.append([started(small())])
+
+
+@pytest.mark.parametrize(
+    ("recipe", "objective"),
+    [
+        ({"objective": "adpo", "advantage": "group"}, "adpo"),
+        ({"objective": "grpo", "advantage": "centered"}, "dr_grpo"),
+    ],
+)
+def test_a_recipe_with_an_advantage_of_its_own_is_an_objectives(recipe: dict[str, str], objective: str) -> None:
+    assert RunConfig.recorded({"training": {"student": recipe}}).training.student.objective == objective
 
 
 @pytest.mark.parametrize("words", DOORS, ids=" ".join)

@@ -16,6 +16,7 @@ from agent0.events.experiments import DatasetSelected
 from agent0.events.tasks import ResultVerified, RewardAssigned, TaskAttempted, TaskProposed
 from agent0.events.values import RewardPart, Task, Trajectory, Turn
 from agent0.handlers.raise_alarm import raise_alarm
+from agent0.infra.training.launch.recipe import Recipe
 from agent0.ports.training import TrainingExample, TrainingResult, TrainJob
 from agent0.settings import RecipeConfig, RunConfig
 from agent0.state.run_state import RunState
@@ -122,7 +123,7 @@ async def made(
 
 def loss_of(job: TrainJob) -> Loss:
     """As a trainer computes it, on log-probabilities that have moved."""
-    recipe = RecipeConfig(objective=job.settings.get("objective", "adpo"))
+    recipe = Recipe(objective=job.settings.get("objective", "adpo"))
     moved = torch.tensor([s.trajectory.logprobs for s in job.samples]) + torch.linspace(-0.6, 0.6, 6)
     columns = [torch.tensor([getattr(s, name) for s in job.samples]) for name in ("advantage", "weight", "clip_high")]
     behaviour = torch.tensor([s.trajectory.logprobs for s in job.samples])

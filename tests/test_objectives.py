@@ -4,6 +4,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,16 @@ from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import load
 from agent0.errors import ConfigError
 from agent0.events.values import Trajectory
-from agent0.settings import RecipeConfig
+from agent0.infra.training.launch.recipe import Recipe
+from agent0.settings import RecipeConfig, RunConfig
 from agent0.training.objectives import MinibatchRows, objectives
 from agent0.training.objectives.adpo import ambiguity_scale, clip_high
 from agent0.training.objectives.policy_gradient import divergence, token_logprobs
+from agent0.training.pipeline import settings_of
 from agent0.training.scored_trajectory import ScoredTrajectory
 
 Array = np.ndarray[Any, Any]
-RECIPE = RecipeConfig(clip_low=0.2, beta=0.7, kl=0.3)
+RECIPE = Recipe(clip_low=0.2, beta=0.7, kl=0.3)
 WAY = Trajectory(token_ids=(1, 2, 3), mask=(0, 1, 1), logprobs=(0.0, -0.5, -0.25))
 
 
@@ -71,6 +74,20 @@ def outer_clipped(x: dict[str, Array]) -> Array:
     return out
 
 
+def outer_gspo(x: dict[str, Array]) -> Array:
+    """A row's tokens share one ratio, the n-th root of their product, of which each has the n-th part of the slope."""
+    gap = np.where(x["mask"], x["new"] - x["old"], 0.0).sum(1) / np.maximum(x["mask"].sum(1), 1)
+    ratio, a = np.exp(gap), x["advantage"]
+    inside = np.where(a >= 0, ratio <= 1 + x["high"], ratio >= 1 - RECIPE.clip_low)
+    return np.where(x["mask"], np.where(inside, -x["weight"] * ratio * a, 0.0)[:, None], 0.0)
+
+
+def outer_cispo(x: dict[str, Array]) -> Array:
+    """No token is without a slope, whatever its ratio."""
+    ratio = np.minimum(np.exp(np.where(x["mask"], x["new"] - x["old"], 0.0)), 1 + x["high"][:, None])
+    return np.where(x["mask"], -ratio * (x["advantage"] * x["weight"])[:, None], 0.0)
+
+
 def outer_rloo(x: dict[str, Array]) -> Array:
     """The ratio of a whole attempt is the product of those of its tokens."""
     ratio = np.exp(np.where(x["mask"], x["new"] - x["old"], 0.0)).prod(1)[:, None]
@@ -97,7 +114,8 @@ def outer_kl(x: dict[str, Array]) -> Array:
 
 
 OUTER: dict[str, Callable[[dict[str, Array]], Array]] = {
-    "adpo": outer_clipped, "grpo": outer_clipped, "reinforce": outer_clipped,
+    "adpo": outer_clipped, "grpo": outer_clipped, "reinforce": outer_clipped, "dr_grpo": outer_clipped,
+    "dapo": outer_clipped, "gspo": outer_gspo, "cispo": outer_cispo,
     "rloo": outer_rloo, "sft": outer_sft, "awr": outer_sft, "none": outer_sft, "dpo": outer_dpo,
 }  # fmt: skip
 
@@ -204,7 +222,8 @@ def test_the_penalty_is_k3_and_its_slope(drawn: tuple[dict[str, Array], Array, A
 @pytest.mark.parametrize("parent", [False, True])
 @pytest.mark.parametrize("name", sorted(OUTER))
 def test_the_loss_falls_as_finite_differences_say(name: str, parent: bool) -> None:
-    """The slope is that of the loss itself, not only of a formula for it (but for RLOO, whose weight is held fixed)."""
+    """The slope is that of the loss itself, not only of a formula for it (but for those whose ratio is held
+    fixed)."""
     rng = np.random.default_rng(7)
     new = torch.tensor(rng.normal(-1, 0.3, (4, 6)), requires_grad=True)
     x = {
@@ -217,7 +236,7 @@ def test_the_loss_falls_as_finite_differences_say(name: str, parent: bool) -> No
     def loss(values: torch.Tensor) -> torch.Tensor:
         return loss_of(name, x, values)
 
-    if name == "rloo":
+    if name in ("rloo", "cispo"):
         loss(new).backward()  # type: ignore[no-untyped-call]
         assert new.grad is not None
         assert np.allclose(new.grad, outer_of(name, x | {"new": new.detach().numpy()}), rtol=1e-9)
@@ -238,7 +257,7 @@ def test_adpo_is_grpo_scaled_and_equal_to_it_where_tasks_are_solved(rewards: lis
     recipe = RecipeConfig()
     for one, other in zip(ours, plain, strict=True):
         assert one.sample.advantage == other.sample.advantage * ambiguity_scale(rate)
-        assert one.sample.clip_high == clip_high(rate, recipe) and other.sample.clip_high == recipe.clip_high
+        assert one.sample.clip_high == clip_high(rate, recipe) and other.sample.clip_high == 0.2
     if rate >= 0.8:
         assert [one.sample for one in ours] == [one.sample for one in plain]
     elif ours and rate < 0.79:
@@ -250,7 +269,7 @@ def test_baselines_are_those_of_their_papers(groups: list[list[float]]) -> None:
     trajectories = [[scored(10 * g + n, reward) for n, reward in enumerate(group)] for g, group in enumerate(groups)]
     telling = [group for group in groups if np.std(group) >= 1e-4]
     one_sided = sum(len(group) for group in groups) - sum(map(len, telling))
-    for name in ("grpo", "rloo", "reinforce"):
+    for name in ("grpo", "dr_grpo", "dapo", "gspo", "cispo", "rloo", "reinforce"):
         found, skipped = weighed(name, *trajectories)
         assert skipped == ({"no_contrast": one_sided} if one_sided else {})
         told = [one.sample.advantage for one in found]
@@ -259,7 +278,9 @@ def test_baselines_are_those_of_their_papers(groups: list[list[float]]) -> None:
                 r - np.mean([other for m, other in enumerate(group) if m != n])
                 for group in telling for n, r in enumerate(group)
             ]  # fmt: skip
-        elif name == "grpo":
+        elif name == "dr_grpo":
+            expected = [r - np.mean(group) for group in telling for r in group]
+        elif name != "reinforce":
             expected = [(r - np.mean(group)) / (np.std(group) + 1e-4) for group in telling for r in group]
         else:
             above = np.array([r - np.mean(group) for group in telling for r in group])
@@ -281,7 +302,7 @@ def test_expert_iteration_takes_so_many_successes_of_each_task(groups: list[list
     assert len(found) + skipped["further"] + skipped["not_verified"] == sum(map(len, groups))
 
 
-@pytest.mark.parametrize("name", ["grpo", "adpo", "rloo", "reinforce"])
+@pytest.mark.parametrize("name", ["grpo", "adpo", "dr_grpo", "dapo", "gspo", "cispo", "rloo", "reinforce"])
 @given(st.lists(REWARDS, min_size=1, max_size=3), st.integers(2, 6))
 def test_policy_gradients_take_so_many_attempts_of_each_task_the_furthest_apart(
     name: str, groups: list[list[float]], most: int
@@ -311,15 +332,39 @@ def test_pairs_are_a_right_one_and_a_wrong_one_of_one_task(right: list[bool]) ->
     assert set(skipped) <= ({"unpaired"} if found else {"no_contrast"})
 
 
+@given(st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.booleans()), min_size=2, max_size=8))
+def test_dapo_compares_what_was_cut_off_and_learns_nothing_from_it(replies: list[tuple[float, bool]]) -> None:
+    group = [replace(scored(n, reward), cut_off=cut_off) for n, (reward, cut_off) in enumerate(replies)]
+    (ours, skipped), (plain, _) = weighed("dapo", group), weighed("grpo", group)
+    assert [entry.scored for entry in ours] == [entry.scored for entry in plain if not entry.scored.cut_off]
+    advantages = {entry.scored.event_id: entry.sample.advantage for entry in plain}
+    assert all(entry.sample.advantage == advantages[entry.scored.event_id] for entry in ours)
+    assert len(ours) + skipped["overlong"] == len(plain)
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"), [("grpo", 0.2, 0.2), ("dapo", 0.2, 0.28), ("gspo", 3e-4, 4e-4), ("cispo", 0.2, 4.0)]
+)
+def test_clips_are_the_objectives_own_unless_they_are_set(name: str, low: float, high: float) -> None:
+    def clips_of(**recipe: Any) -> tuple[Any, Any, float]:
+        plan = RunConfig.model_validate({"training": {"student": {"objective": name, **recipe}}})
+        settings, (weighted, _) = settings_of("student", 0, plan), weighed(name, [scored(0, 0), scored(1, 1)], **recipe)
+        return settings["clip_low"], settings["clip_high"], weighted[0].sample.clip_high
+
+    assert clips_of() == (low, high, high)
+    assert clips_of(clip_low=0.1, clip_high=0.3) == (0.1, 0.3, 0.3)
+
+
 # --- names
 
 
 @pytest.mark.parametrize(
     ("pairs", "words"),
     [
-        ({"run.training.student.objective": "gppo"}, "Did you mean grpo"),
+        ({"run.training.student.objective": "grpoo"}, "Did you mean grpo"),
         ({"run.training.teacher.objective": "dpo"}, "run.training.teacher.objective"),
         ({"run.training.student.objective": "sft", "run.training.student.kl": "0.1"}, "no effect"),
+        ({"run.training.teacher.kl_to": "base"}, "kl_to has no effect"),
     ],
 )
 def test_what_has_no_effect_is_refused(pairs: dict[str, str], words: str) -> None:

@@ -13,11 +13,12 @@ from agent0.config.loading import load, profiles
 from agent0.errors import ConfigError
 from agent0.events.tasks import ResultVerified, RewardAssigned, TaskRejected
 from agent0.events.values import Task, Trajectory, Vote
+from agent0.infra.training.launch.recipe import Recipe
 from agent0.rewards import rewards
 from agent0.rewards.assign import assigned_rewards
 from agent0.rewards.batch_similarity import bleu, clusters, distances, shares
 from agent0.rewards.features import RewardContext, compute_features
-from agent0.settings import RecipeConfig, RewardConfig, RunConfig
+from agent0.settings import RewardConfig, RunConfig
 from agent0.state.reward_history import Moments, RewardHistory, with_receipt
 from agent0.state.run_state import AttemptState, RunState, TaskState
 from agent0.training import selection
@@ -195,7 +196,7 @@ def _loss(rate: float) -> float:
     behaviour = torch.tensor([s.trajectory.logprobs for s in samples])
     mask = torch.tensor([s.trajectory.mask for s in samples])
     rows = MinibatchRows(behaviour + 0.4 * mask, behaviour, mask, **told)
-    return float(objectives()["adpo"].loss(rows, RecipeConfig(clip_low=0.2)).loss)
+    return float(objectives()["adpo"].loss(rows, Recipe(clip_low=0.2)).loss)
 
 
 def test_defect_6_a_module_that_is_imported_is_absent() -> None:

@@ -44,7 +44,7 @@ from agent0.settings.router import (
     RouterSettings,
     ServerSettings,
 )
-from agent0.settings.training import RecipeConfig, TrainingConfig
+from agent0.settings.training import RecipeConfig, TrainingConfig, recorded_recipe
 
 __all__ = [
     "LARGEST",
@@ -154,7 +154,9 @@ class RunConfig(Frozen):
         columns = {role: questions.pop(role) for role in ("question", "answer", "id") if role in questions}
         if columns:
             questions["columns"] = {role: name for role, name in columns.items() if name}
-        return cls.model_validate({**plain, "questions": questions})
+        training = cast("Mapping[str, object]", plain.get("training") or {})
+        recipes = {name: recorded_recipe(value) for name, value in training.items()}
+        return cls.model_validate({**plain, "questions": questions, "training": recipes})
 
 
 class Settings(Frozen):

@@ -1,5 +1,6 @@
 """Settings of training: one recipe for each role."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
@@ -12,7 +13,10 @@ class RecipeConfig(Frozen):
 
     enabled: bool = Field(True, description="train this role at all")
     objective: str = Field(
-        "adpo", description="adpo | grpo | reinforce | rloo | awr | sft | dpo (the last two: student only) | none"
+        "adpo",
+        description="adpo | grpo | dr_grpo | dapo | gspo | cispo | reinforce | rloo | awr | sft | dpo (the last two: "
+        "student only) | none; docs/design/engine.md says what each does, such as "
+        "`--set run.training.student.objective=dapo`",
     )
     optimizer: Literal["adamw", "muon"] = Field(
         "adamw", description="muon: steps of equal size in all directions of a matrix; faster on small models"
@@ -25,8 +29,15 @@ class RecipeConfig(Frozen):
     alpha: int = Field(32, ge=1, le=1_000_000, description="LoRA alpha")
     minibatch: int = Field(32, ge=1, le=1_000_000, description="trajectories a step")
     epochs: int = Field(1, ge=1, le=1000, description="passes over the samples")
-    clip_low: float = Field(0.2, gt=0, description="lower clip of the importance ratio")
-    clip_high: float = Field(0.2, gt=0, description="upper clip; adpo: at solve rates from 0.8")
+    clip_low: float | None = Field(
+        None, gt=0, description="lower clip of the importance ratio; none: the objective's own, 0.2 (gspo: 0.0003)"
+    )
+    clip_high: float | None = Field(
+        None,
+        gt=0,
+        description="upper clip; none: the objective's own, 0.2 (adpo: at solve rates from 0.8; dapo: 0.28; gspo: "
+        "0.0004; cispo: 4)",
+    )
     clip_bonus: float = Field(
         0.16, ge=0, description="adpo: added to the upper clip, all of it at solve rates up to 0.3 (released code: 0.1)"
     )
@@ -44,7 +55,14 @@ class RecipeConfig(Frozen):
         gt=0,
         description="nats by which sampler and trainer may differ on a token, on average; policy gradients refuse more",
     )
-    kl: float = Field(0.0, ge=0, description="penalty for leaving the parent (KL, estimated); not for sft and dpo")
+    kl: float = Field(
+        0.0, ge=0, description="penalty for leaving the checkpoint `kl_to` (KL, estimated); not for awr, sft and dpo"
+    )
+    kl_to: Literal["parent", "base"] = Field(
+        "parent",
+        description="what `kl` is measured from: the checkpoint that a training begins with, or the base, which is the "
+        "model without any adapter",
+    )
     beta: float = Field(
         0.1, gt=0, description="dpo: how dear it is to leave the parent; awr: temperature of the weights"
     )
@@ -133,9 +151,6 @@ class RecipeConfig(Frozen):
         "request",
     )
     weight_decay: float = Field(0.0, ge=0, description="decoupled weight decay")
-    advantage: Literal["group", "centered"] = Field(
-        "group", description="adpo and grpo: divided by the group's deviation, or not"
-    )
     micro_batch: int = Field(
         0, ge=0, le=1_000_000, description="trajectories a forward pass, gradients summed; 0: as many as fit by rule"
     )
@@ -149,6 +164,16 @@ class RecipeConfig(Frozen):
         "skip", description="too many steps without a finite loss: alarm, or no checkpoint"
     )
     nan_share: float = Field(0.1, ge=0, le=1, description="share of such steps that is too many")
+
+
+def recorded_recipe(recipe: object) -> object:
+    """Bring a recipe of a log to today's names: ``advantage`` is part of the objective now."""
+    if not isinstance(recipe, Mapping) or "advantage" not in recipe:
+        return recipe
+    without = {name: value for name, value in recipe.items() if name != "advantage"}
+    if recipe["advantage"] == "group":
+        return without
+    return {**without, "objective": "dr_grpo"} if without.get("objective") == "grpo" else recipe
 
 
 class TrainingConfig(Frozen):

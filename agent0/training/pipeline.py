@@ -16,6 +16,7 @@ from agent0.settings import ActorConfig, RunConfig
 from agent0.training.dataset import collect_trajectories
 from agent0.training.distillation import with_distilled
 from agent0.training.manifest import adapter_metadata, canonical, dataset_sha, manifest
+from agent0.training.objectives import clips
 from agent0.training.selection import DatasetSelection, learning_rate, select, settling, training_warning
 
 
@@ -65,7 +66,9 @@ def settings_of(role: Role, iteration: int, plan: RunConfig) -> dict[str, object
     recipe = plan.training.student if role == "student" else plan.training.teacher
     rate = learning_rate(recipe, iteration, plan.planned_iterations)
     late = settling(recipe, rate, iteration, plan.planned_iterations)
-    return recipe.model_dump() | {"lr": rate, "temperature": actor.temperature} | late
+    low, high = clips(recipe)
+    sampled = {"temperature": actor.temperature, "max_tokens": actor.max_tokens}
+    return recipe.model_dump() | {"lr": rate, "clip_low": low, "clip_high": high} | sampled | late
 
 
 async def make_room(plan: RunConfig, models: Models) -> None:

@@ -1,7 +1,7 @@
 """One training job, inside the worker process. Nothing of a job stays behind: same job, same adapter."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from agent0.infra.training.forward import check_stretch
 from agent0.infra.training.full_finetune import Whole, check_kind, check_small
 from agent0.infra.training.launch.distributed import Team
 from agent0.infra.training.launch.memory_estimate import check_room
-from agent0.infra.training.launch.recipe import Recipe, digest_of, schedule
+from agent0.infra.training.launch.recipe import Kind, Recipe, digest_of, schedule
 from agent0.infra.training.metrics import MetricTally, enough, learned_tokens
 from agent0.infra.training.optimizers import Movers
 from agent0.infra.training.packed_lora import PackedBase, PackedLora
@@ -84,15 +84,17 @@ class Training:
         self._team.begin()
         model = _adapted(base, start)
         try:
-            if parent:
-                _inherit(model, start)
             half = HalfDone(Path(kept) if kept else None, digest_of(job, parent), every_s)
             examples, left_out = _examples(job, base, tokenizer)
             examples = (*examples, *self._taught(recipe, base, tokenizer))
             among = _among(recipe, base, tokenizer)
             pad = int(tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id)
             step = Step(model, recipe, self._team, pad, job.seed, among)
-            tally = self._run(step, model, replace(job, replay=(*job.replay, *examples)), recipe, half, room)
+            model.train()
+            steps = schedule(replace(job, replay=(*job.replay, *examples)), recipe)
+            _take_up(start, step, model, recipe, [batch for kind, batch in steps if kind == "policy"])
+            tally = MetricTally({} if recipe.optimised.off_policy else step.mismatch(enough(job.samples)))
+            self._run(step, model, steps, recipe, half, tally, room)
             weights = _weights(model)
         finally:
             self._loaded = (model.unload(), tokenizer)
@@ -141,14 +143,17 @@ class Training:
         self.report(StepProgress(room=room))
         return room
 
-    def _run(self, step: Step, model: Any, job: TrainJob, recipe: Recipe, half: HalfDone, room: str) -> MetricTally:
-        model.train()
+    def _run(
+        self,
+        step: Step,
+        model: Any,
+        steps: Sequence[tuple[Kind, list[Sample]]],
+        recipe: Recipe,
+        half: HalfDone,
+        tally: MetricTally,
+        room: str,
+    ) -> None:
         movers = Movers(model, recipe, self._team)
-        tally, steps = MetricTally(), schedule(job, recipe)
-        if recipe.recomputes:
-            step.remember(batch for kind, batch in steps if kind == "policy")
-        if not recipe.optimised.off_policy:
-            tally.mismatch = step.mismatch(enough(job.samples))
         done, counts = half.restore(model, movers.plain)
         tally.take_up(counts)
         pace = Pace(len(steps), done, self.report, room)
@@ -164,7 +169,6 @@ class Training:
             pace.step()
             if self._team.first and half.save_now():
                 half.save(model, movers.plain, index + 1, tally.counts())
-        return tally
 
 
 def _kind_of(base: Any) -> str:
@@ -215,6 +219,17 @@ def _adapted(base: Any, start: Adapter) -> Any:
     from peft import get_peft_model
 
     return get_peft_model(base, start.config())
+
+
+def _take_up(start: Adapter, step: Step, model: Any, recipe: Recipe, batches: Sequence[Sequence[Sample]]) -> None:
+    """Let the model go on from its parent; of what the loss compares it with is noted how likely that finds the samples
+    of ``batches``."""
+    if recipe.from_base:  # which the model is until here
+        step.remember_base(batches)
+    if start.weights:
+        _inherit(model, start)
+    if recipe.recomputes:
+        step.remember(batches)
 
 
 def _inherit(model: Any, start: Adapter) -> None:

@@ -28,9 +28,9 @@ class MetricTally:
     """Counts and sums of training metrics by name, the time since the start, and how differently sampler and trainer
     compute the samples (``mismatch``)."""
 
-    def __init__(self) -> None:
+    def __init__(self, mismatch: Mapping[str, float]) -> None:
         self._held: dict[str, float] = {}
-        self.mismatch: dict[str, float] = {}
+        self._mismatch = mismatch
         self._start = time.monotonic()
 
     def step(self, kind: Kind, loss: float) -> None:
@@ -61,7 +61,7 @@ class MetricTally:
         def mean(name: str, by: str) -> float:
             return self._held.get(name, 0.0) / max(1.0, self._held.get(by, 0.0))
 
-        by = "tokens" if per == "token" else "rows"
+        by = "rows" if per == "row" else "tokens"
         return {
             "loss": mean("loss", "steps"),
             "replay_loss": mean("replay_loss", "replay_steps"),
@@ -70,7 +70,7 @@ class MetricTally:
             "tokens": self._held.get("tokens", 0.0),
             **{name: value for name, value in self._held.items() if name.endswith(LEARNED)},
             **{name.removeprefix(OF): mean(name, by) for name in self._held if name.startswith(OF)},
-            **self.mismatch,
+            **self._mismatch,
             "seconds": time.monotonic() - self._start,
         }
 

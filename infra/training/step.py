@@ -1,6 +1,6 @@
 """The gradients of one minibatch, part by part: samples to tensors, tensors to log-probabilities, these to a loss."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -19,7 +19,13 @@ from agent0.infra.training.metrics import OF, check_mismatch, differences, misma
 from agent0.infra.training.packed_lora import PackedLora
 from agent0.ports.training import Sample
 from agent0.training.objectives import Loss, MinibatchRows
-from agent0.training.objectives.policy_gradient import correction, divergence, entropy_bonus, likelihood
+from agent0.training.objectives.policy_gradient import (
+    by_attempt,
+    correction,
+    divergence,
+    entropy_bonus,
+    likelihood,
+)
 
 
 class Step:
@@ -34,14 +40,24 @@ class Step:
         self._seed, self._draws = seed, torch.Generator()
         self._objective, self._forward = recipe.optimised, forward_of(model, team.casting, among)
         self._parent: dict[int, list[list[float]]] = {}
+        self._base: dict[int, list[list[float]]] = {}
         self._prefix: SharedPrefix | None = None
 
     def remember(self, batches: Iterable[Sequence[Sample]]) -> None:
         """Note how likely the model, as it is now, finds the samples of minibatches: it stands for the parent from here
         on. Each is computed beside those that it is first trained beside, since other company rounds otherwise."""
+        self._parent = self._every(batches)
+
+    def remember_base(self, batches: Iterable[Sequence[Sample]]) -> None:
+        """As ``remember``, of a model that has not taken up its parent yet: what the penalty is measured from."""
+        self._base = self._every(batches)
+
+    def _every(self, batches: Iterable[Sequence[Sample]]) -> dict[int, list[list[float]]]:
+        every: dict[int, list[list[float]]] = {}
         for batch in map(self._team.share, batches):
-            if any(id(sample) not in self._parent for sample in batch):
-                self._parent = self._likelihoods(batch, self._recipe.heat) | self._parent
+            if any(id(sample) not in every for sample in batch):
+                every = self._likelihoods(batch, self._recipe.heat) | every
+        return every
 
     def mismatch(self, samples: Sequence[Sample]) -> dict[str, float]:
         """How differently ``samples`` of the model as it is now are computed here and where they were sampled.
@@ -77,12 +93,12 @@ class Step:
         self._draws.manual_seed((self._seed * 1_000_003 + index) % 2**63)
         learned = sum(sum(path.mask) for path in paths_of(batch))
         per = self._objective.per if kind == "policy" else "token"
-        total = max(1, learned if per == "token" else len(batch))
+        total = max(1, self._divisor(per, learned, len(batch)))
         loss, metrics = torch.zeros((), device=self._team.device), dict[str, float]()
         mine = self._team.share(batch)
         with self._sharing(mine):
             for part in self._parts(mine):
-                part_loss = self._policy(part) if kind == "policy" else self._replay(part)
+                part_loss = self._policy(part, learned / len(batch)) if kind == "policy" else self._replay(part)
                 share = part_loss.loss / total
                 self._team.backward(share)
                 loss = loss + share.detach()
@@ -91,19 +107,28 @@ class Step:
         counts = {"tokens": float(learned), "rows": float(len(batch))} if kind == "policy" else {}
         return self._team.merged({"loss": float(loss), **metrics}) | counts
 
-    def _policy(self, part: Sequence[Sample]) -> Loss:
+    def _divisor(self, per: str, learned: int, rows: int) -> int:
+        """What a minibatch's sum is divided by (``Objective.per``); attempts that count alike are weighed so."""
+        return {"row": rows, "budget": rows * self._recipe.max_tokens}.get(per, learned)
+
+    def _policy(self, part: Sequence[Sample], mean: float) -> Loss:
+        """The loss of some rows of a minibatch that learns ``mean`` tokens of each."""
         logprobs, batch, entropy = self._logprobs(part, self._recipe.heat, stretched=self._objective.likelihood)
         rows = self._rows(part, logprobs, batch, slice(0, len(part)))
         if part[0].over:
             over = self._rows(part, logprobs, batch, slice(len(part), None))
-            rows = MinibatchRows(**{**vars(rows), "over": over})
+            rows = replace(rows, over=over)
+        if self._objective.per == "attempt":
+            rows = replace(rows, weight=by_attempt(rows.weight, rows.mask, mean))
         loss = self._objective.loss(rows, self._recipe)
         if entropy is not None:
             bonus = entropy_bonus(entropy[: len(part)], rows.mask, rows.weight)
             loss = Loss(loss.loss - self._recipe.entropy * bonus, {**loss.metrics, "entropy": bonus.detach()})
-        if not (self._objective.penalty and self._recipe.kl and rows.reference is not None):
+        if not self._recipe.penalised:
             return loss
-        gap = divergence(rows.logprobs, rows.reference, rows.mask, rows.weight)
+        reference = self._remembered(self._base, part, logprobs) if self._recipe.from_base else rows.reference
+        assert reference is not None  # noqa: S101 - who penalises has remembered
+        gap = divergence(rows.logprobs, reference, rows.mask, rows.weight)
         return Loss(loss.loss + self._recipe.kl * gap, {**loss.metrics, "kl": gap.detach()})
 
     def _replay(self, part: Sequence[Sample]) -> Loss:
@@ -112,11 +137,8 @@ class Step:
 
     def _rows(self, part: Sequence[Sample], logprobs: Tensor, batch: Padded, which: slice) -> MinibatchRows:
         """``which`` rows of what was run through the model: the samples, or what they are preferred to."""
-        reference = None
-        if self._parent:
-            side = 0 if which.start == 0 else 1
-            kept = [self._parent[id(sample)][side] for sample in part]
-            reference = filled(kept, logprobs.shape[1], self._team.device)
+        side = 0 if which.start == 0 else 1
+        reference = self._remembered(self._parent, part, logprobs, side) if self._parent else None
         rows = MinibatchRows(
             logprobs[which],
             batch.behaviour[which],
@@ -127,6 +149,12 @@ class Step:
             reference=reference,
         )
         return self._corrected(rows) if self._recipe.corrects else rows
+
+    def _remembered(
+        self, every: Mapping[int, list[list[float]]], part: Sequence[Sample], logprobs: Tensor, side: int = 0
+    ) -> Tensor:
+        """What was noted of the samples, or (``side`` 1) of what they are preferred to, padded as ``logprobs`` are."""
+        return filled([every[id(sample)][side] for sample in part], logprobs.shape[1], self._team.device)
 
     def _corrected(self, rows: MinibatchRows) -> MinibatchRows:
         """``rows`` as if the trainer had sampled them, their tokens weighed by how likely that was, if at all."""

@@ -40,6 +40,7 @@ from agent0.infra.training.packed_lora import PackedBase, PackedLora
 from agent0.infra.training.step import SHORTEST, shared_length
 from agent0.ports.models import Sampling
 from agent0.ports.training import Sample, TrainJob
+from agent0.training.objectives import MinibatchRows
 from agent0.training.objectives.policy_gradient import clipped_surrogate, correction, token_logprobs
 from benchmarks.memory import most_alive
 from tests.adapters import ALPHA, RANK, adapter, tensors
@@ -209,7 +210,7 @@ def test_a_corrected_loss_is_weighed_token_by_token() -> None:
     """-sum w_t min(r A, clip(r) A) as in TRL's ``_compute_loss``, r from the trainer's own log-probabilities."""
     new, old = torch.tensor([[-1.0, -2.0]]), torch.tensor([[-1.1, -2.3]])
     weights, mask, advantage = torch.tensor([[0.5, 2.0]]), torch.ones(1, 2), torch.tensor([1.5])
-    loss = clipped_surrogate(new, old, mask, advantage, weights, clip_low=0.2, clip_high=torch.tensor([0.2])).loss
+    loss = clipped_surrogate(MinibatchRows(new, old, mask, advantage, weights, torch.tensor([0.2])), clip_low=0.2).loss
     ratio = (new - old).exp()
     expected = -(weights * torch.minimum(ratio * 1.5, ratio.clamp(0.8, 1.2) * 1.5)).sum()
     assert float(loss) == pytest.approx(float(expected))

@@ -26,6 +26,7 @@ from agent0.infra.engine.worker_process import Worker, _error_fields, _revived
 from agent0.infra.models.transformers import Transformers
 from agent0.infra.tiny.tokenizer import CONTROL, MARKUP, make_tokenizer
 from agent0.infra.training.lora_trainer import LoraTrainer
+from agent0.training.objectives import MinibatchRows
 from agent0.training.objectives.policy_gradient import clipped_surrogate, likelihood, token_logprobs
 from tests.engine.asking import QWEN, user, wanted
 from tests.memory import MemoryArtifacts
@@ -342,13 +343,13 @@ def test_the_surrogate_is_the_formula() -> None:
     up, down = torch.tensor([1.0]), torch.tensor([-1.0])
     one = torch.ones(1)
     rise, fall = 2.718281828**0.5, 2.718281828**-0.5
-    gained = clipped_surrogate(new, old, mask, up, one, clip_low=0.2, clip_high=torch.tensor([0.3]))
+    gained = clipped_surrogate(MinibatchRows(new, old, mask, up, one, torch.tensor([0.3])), clip_low=0.2)
     assert float(gained.loss) == pytest.approx(-(1.3 + fall), abs=1e-5)
     assert (
         float(gained.metrics["ratio"]) == pytest.approx(rise + fall, abs=1e-5)
         and int(gained.metrics["clip_share"]) == 1
     )
-    lost = clipped_surrogate(new, old, mask, down, one * 2, clip_low=0.2, clip_high=torch.tensor([0.3]))
+    lost = clipped_surrogate(MinibatchRows(new, old, mask, down, one * 2, torch.tensor([0.3])), clip_low=0.2)
     assert float(lost.loss) == pytest.approx(2 * (rise + 0.8), abs=1e-5)
 
 
@@ -358,15 +359,9 @@ def test_tool_output_gets_no_gradient(own: list[bool], advantage: float, seed: i
     torch.manual_seed(seed)
     logprobs = (-torch.rand(1, 6)).requires_grad_()
     mask = torch.tensor([own]).int()
-    found = clipped_surrogate(
-        logprobs,
-        -torch.rand(1, 6),
-        mask,
-        torch.tensor([advantage]),
-        torch.ones(1),
-        clip_low=0.2,
-        clip_high=torch.ones(1),
-    )
+    one = torch.ones(1)
+    rows = MinibatchRows(logprobs, -torch.rand(1, 6), mask, torch.tensor([advantage]), one, one)
+    found = clipped_surrogate(rows, clip_low=0.2)
     (found.loss + likelihood(logprobs, mask, torch.ones(1))).backward()
     assert logprobs.grad is not None
     assert bool((logprobs.grad[mask == 0] == 0).all()) and bool(torch.isfinite(logprobs.grad).all())

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from peft import set_peft_model_state_dict
 from torch.profiler import ProfilerActivity, profile
 from transformers import PreTrainedTokenizerFast
 
@@ -56,7 +57,7 @@ def pairs_of(job: TrainJob) -> TrainJob:
     return replace(job, samples=tuple(replace(a, over=b.trajectory) for a, b in zip(better, worse, strict=False)))
 
 
-@pytest.mark.parametrize("name", ["adpo", "grpo", "reinforce", "rloo", "sft", "dpo"])
+@pytest.mark.parametrize("name", ["adpo", "grpo", "dr_grpo", "gspo", "cispo", "reinforce", "rloo", "sft", "dpo"])
 def test_every_objective_trains_and_is_resumed(
     name: str, training: Training, tokenizer: PreTrainedTokenizerFast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,6 +155,59 @@ def test_a_penalty_keeps_the_model_near_its_parent(training: Training, tokenizer
     assert 0 <= moved[1] < 0.7 * moved[0]
     still = training.train(replace(job, settings={**job.settings, "kl": 1.0, "lr": 1e-12}), parent)[1]
     assert still["kl"] == pytest.approx(0, abs=1e-6)  # the reference is the parent with its adapter, not the base
+
+
+@pytest.mark.parametrize("way", ["function", "transformers", "packed", "whole"])
+def test_a_penalty_may_be_measured_from_the_base(
+    way: str, folder: Path, tokenizer: PreTrainedTokenizerFast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if way in ("transformers", "packed"):
+        for module in (qwen2_functional, memory_need):
+            monkeypatch.setattr(module, "LARGEST", 0)
+    training = Training(str(folder), precision="fp32")
+    if way == "transformers":
+        training._loaded = load(str(folder), "cpu", "")
+    job = replace(job_of(tokenizer, samples=4, temperature=0.8, kl=1.0, epochs=1), replay=())
+    job = replace(job, settings={**job.settings, "objective": "grpo", **({"rank": 0} if way == "whole" else {})})
+    parent = training.train(job, b"")[0]
+
+    def distance(kl_to: str, parent: bytes) -> float:
+        settings = {**job.settings, "kl_to": kl_to, "lr": 1e-12, "minibatch": 4}
+        return training.train(replace(job, settings=settings), parent)[1]["kl"]
+
+    assert distance("base", b"") == pytest.approx(0, abs=1e-6) == distance("parent", parent)
+    assert distance("base", parent) == pytest.approx(expected_distance(folder, parent, job), rel=1e-3) and (
+        distance("base", parent) > 1e-3
+    )
+    assert (
+        training.train(replace(job, settings={**job.settings, "kl_to": "base"}), parent)[0]
+        != (training.train(job, parent)[0])
+    )
+
+
+def expected_distance(folder: Path, adapter: bytes, job: TrainJob) -> float:
+    """k3 from transformers' base to the same with ``adapter``, a token, at temperature 0.8."""
+    trained = unpack(adapter)
+    rows = []
+    for moved in (True, False):
+        model, _ = load(str(folder), "cpu", "")
+        if moved and trained.full:
+            model.load_state_dict(trained.weights, strict=False)
+        elif moved:
+            model = with_lora(model, RANK["rank"], RANK["alpha"])
+            set_peft_model_state_dict(model, trained.weights)
+        with torch.no_grad():
+            rows.append(
+                [
+                    token_logprobs(model(input_ids=ids).logits, ids, 0.8)[0, mask]
+                    for sample in job.samples
+                    for ids, mask in [
+                        (torch.tensor([sample.trajectory.token_ids]), torch.tensor(sample.trajectory.mask) > 0)
+                    ]
+                ]
+            )
+    gap = torch.cat(rows[1]) - torch.cat(rows[0])
+    return float((gap.exp() - gap - 1).mean())
 
 
 def test_pairs_are_measured_against_the_parent(training: Training, tokenizer: PreTrainedTokenizerFast) -> None:

@@ -69,6 +69,9 @@ def _check_recipe(role: str, recipe: RecipeConfig) -> None:
     if recipe.kl and not usable[recipe.objective].penalty:
         why = f"The objective {recipe.objective} has no such penalty."
         raise ConfigError(f"run.training.{role}.kl has no effect.", why, "Set it to 0, or choose another objective.")
+    if recipe.kl_to == "base" and not recipe.kl:
+        why = f"Nothing is measured from the base: run.training.{role}.kl is 0."
+        raise ConfigError(f"run.training.{role}.kl_to has no effect.", why, "Set kl = 0.001, or leave it out.")
     _check_likelihood(role, recipe)
 
 

@@ -84,11 +84,13 @@ class Objective:
 
     ``roles``: whose trajectories it can use. ``contrast``: it learns from differences inside a group, so only groups
     within the curriculum's band are used; else a single success is enough, and only what is solved too often is left
-    out. ``per``: what its sums are divided by. ``tempered``: log-probabilities are taken at the sampling temperature
-    (else at 1). ``reference``: it needs the parent's log-probabilities; ``penalty``: ``kl`` adds to it. ``likelihood``:
-    its loss is a likelihood of what it is given, so positions may be stretched and ``steps`` be drawn. ``off_policy``:
-    trajectories of earlier checkpoints serve as well as its parent's. ``ratio``: a policy gradient, whose loss has the
-    ratio of the model in training to the one that sampled.
+    out. ``per``: what a minibatch's sum is divided by: its tokens; each attempt's part by its own tokens, then by
+    attempts; attempts times the ``budget`` of one, its role's ``max_tokens``; or rows. ``clip``: the lower and upper
+    clip of the importance ratio where settings name none. ``tempered``: log-probabilities are taken at the sampling
+    temperature (else at 1). ``reference``: it needs the parent's log-probabilities; ``penalty``: ``kl`` adds to it.
+    ``likelihood``: its loss is a likelihood of what it is given, so positions may be stretched and ``steps`` be drawn.
+    ``off_policy``: trajectories of earlier checkpoints serve as well as its parent's. ``ratio``: a policy gradient,
+    whose loss has the ratio of the model in training to the one that sampled.
     """
 
     name: str
@@ -96,7 +98,8 @@ class Objective:
     loss: Compute
     roles: tuple[Role, ...] = ("student", "teacher")
     contrast: bool = True
-    per: Literal["token", "row"] = "token"
+    per: Literal["token", "attempt", "budget", "row"] = "token"
+    clip: tuple[float, float] = (0.2, 0.2)
     tempered: bool = True
     reference: bool = False
     penalty: bool = True
@@ -116,3 +119,12 @@ def objective(entry: Objective) -> Objective:
 def objectives() -> dict[str, Objective]:
     """Return every registered training objective by its name, sorted."""
     return _objectives.all()
+
+
+def clips(recipe: RecipeConfig) -> tuple[float, float]:
+    """The lower and the upper clip of the importance ratio: the recipe's, else those of its objective."""
+    low, high = objectives()[recipe.objective].clip
+    return (
+        low if recipe.clip_low is None else recipe.clip_low,
+        high if recipe.clip_high is None else recipe.clip_high,
+    )

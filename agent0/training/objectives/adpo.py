@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agent0.settings import RecipeConfig
-from agent0.training.objectives import Objective, WeightedSample, grpo, objective
+from agent0.training.objectives import Objective, WeightedSample, clips, grpo, objective
 from agent0.training.scored_trajectory import ScoredTrajectory
 
 
@@ -23,7 +23,7 @@ def ambiguity_scale(rate: float) -> float:
 
 def clip_high(rate: float, recipe: RecipeConfig) -> float:
     """The upper clip at a solve rate: wider by the whole bonus at p <= 0.3, by none at p >= 0.8, linear between."""
-    return recipe.clip_high + recipe.clip_bonus * min(1.0, max(0.0, (0.8 - rate) / 0.5))
+    return clips(recipe)[1] + recipe.clip_bonus * min(1.0, max(0.0, (0.8 - rate) / 0.5))
 
 
 def weigh(

@@ -14,7 +14,7 @@ from statistics import fmean
 
 from agent0.ports.training import Sample
 from agent0.settings import RecipeConfig
-from agent0.training.objectives import Objective, WeightedSample, objective, sft
+from agent0.training.objectives import Objective, WeightedSample, clips, objective, sft
 from agent0.training.objectives.advantages import group_advantages, trajectory_of, with_contrast
 from agent0.training.scored_trajectory import ScoredTrajectory
 
@@ -34,7 +34,7 @@ def weigh(
     raw = [exp(min(log(MOST), advantage / recipe.beta)) for _, advantage in advantages]
     mean = fmean(raw) if raw else 1.0
     return [
-        WeightedSample(scored, Sample(trajectory_of(scored), advantage, recipe.clip_high, weight / mean))
+        WeightedSample(scored, Sample(trajectory_of(scored), advantage, clips(recipe)[1], weight / mean))
         for (scored, advantage), weight in zip(advantages, raw, strict=True)
     ]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from agent0.ports.training import Sample
 from agent0.settings import RecipeConfig
-from agent0.training.objectives import Loss, LossSettings, MinibatchRows, Objective, WeightedSample, objective
+from agent0.training.objectives import Loss, LossSettings, MinibatchRows, Objective, WeightedSample, clips, objective
 from agent0.training.objectives.advantages import trajectory_of
 from agent0.training.scored_trajectory import ScoredTrajectory
 
@@ -24,7 +24,7 @@ def weigh(
         pairs = list(zip(right, wrong, strict=False))
         chosen += [
             WeightedSample(
-                better, Sample(trajectory_of(better), 1.0, recipe.clip_high, over=trajectory_of(worse)), worse
+                better, Sample(trajectory_of(better), 1.0, clips(recipe)[1], over=trajectory_of(worse)), worse
             )
             for better, worse in pairs
         ]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from agent0.ports.training import Sample
 from agent0.settings import RecipeConfig
-from agent0.training.objectives import Objective, WeightedSample, grpo, objective
+from agent0.training.objectives import Objective, WeightedSample, clips, grpo, objective
 from agent0.training.objectives.advantages import EPSILON, group_advantages, trajectory_of, with_contrast
 from agent0.training.scored_trajectory import ScoredTrajectory
 
@@ -31,7 +31,7 @@ def weigh(
         return []
     centre, by = statistics.fmean(above), statistics.pstdev(above) + EPSILON
     return [
-        WeightedSample(scored, Sample(trajectory_of(scored), (value - centre) / by, recipe.clip_high))
+        WeightedSample(scored, Sample(trajectory_of(scored), (value - centre) / by, clips(recipe)[1]))
         for scored, value in zip(trajectories, above, strict=True)
     ]
 

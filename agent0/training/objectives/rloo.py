@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from agent0.ports.training import Sample
 from agent0.settings import RecipeConfig
-from agent0.training.objectives import Loss, LossSettings, MinibatchRows, Objective, WeightedSample, objective
+from agent0.training.objectives import Loss, LossSettings, MinibatchRows, Objective, WeightedSample, clips, objective
 from agent0.training.objectives.advantages import group_advantages, trajectory_of, with_contrast
 from agent0.training.objectives.policy_gradient import weighted_likelihood
 from agent0.training.scored_trajectory import ScoredTrajectory
@@ -26,13 +26,13 @@ def weigh(
     for members in with_contrast(groups, skipped, recipe.fresh_per_task):
         share = len(members) / (len(members) - 1)
         for scored, above in zip(members, group_advantages(members, divided=False), strict=True):
-            chosen.append(WeightedSample(scored, Sample(trajectory_of(scored), share * above, recipe.clip_high)))
+            chosen.append(WeightedSample(scored, Sample(trajectory_of(scored), share * above, clips(recipe)[1])))
     return chosen
 
 
 def loss(rows: MinibatchRows, recipe: LossSettings) -> Loss:
     """Log-likelihood weighted by the advantage and, once the model has moved, by the importance ratio."""
-    return weighted_likelihood(rows)
+    return weighted_likelihood(rows, ratio="attempt")
 
 
 RLOO = objective(Objective("rloo", weigh, loss, ratio=True))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agent0.ports.training import Sample
 from agent0.settings import RecipeConfig
-from agent0.training.objectives import Loss, LossSettings, MinibatchRows, Objective, WeightedSample, objective
+from agent0.training.objectives import Loss, LossSettings, MinibatchRows, Objective, WeightedSample, clips, objective
 from agent0.training.objectives.advantages import trajectory_of
 from agent0.training.objectives.policy_gradient import likelihood
 from agent0.training.scored_trajectory import ScoredTrajectory
@@ -21,7 +21,7 @@ def weigh(
     for members in groups:
         right = [scored for scored in members if scored.success]
         taken = right[: recipe.fresh_per_task or None]
-        chosen += [WeightedSample(scored, Sample(trajectory_of(scored), 1.0, recipe.clip_high)) for scored in taken]
+        chosen += [WeightedSample(scored, Sample(trajectory_of(scored), 1.0, clips(recipe)[1])) for scored in taken]
         if len(taken) < len(right):
             skipped["further"] += len(right) - len(taken)
         if len(right) < len(members):

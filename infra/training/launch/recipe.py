@@ -32,8 +32,10 @@ class Recipe:
     weight_decay: float = 0.0
     clip_low: float = 0.2
     kl: float = 0.0
+    kl_to: str = "parent"
     beta: float = 0.1
     temperature: float = 1.0
+    max_tokens: int = 1024
     gradient_checkpointing: str = "auto"
     steps: int = 0
     fresh: float = 0.5
@@ -75,7 +77,17 @@ class Recipe:
         """Whether the parent's log-probabilities are needed and are not those that came with the samples."""
         objective = self.optimised
         tempered = objective.reference and self.temperature != self.heat
-        return self.corrects or tempered or (objective.penalty and self.kl > 0)
+        return self.corrects or tempered or (self.penalised and not self.from_base)
+
+    @property
+    def penalised(self) -> bool:
+        """Whether the distance from another model adds to the loss."""
+        return self.optimised.penalty and self.kl > 0
+
+    @property
+    def from_base(self) -> bool:
+        """Whether that is the base's, and not the parent's."""
+        return self.penalised and self.kl_to == "base"
 
     @property
     def corrects(self) -> bool:
