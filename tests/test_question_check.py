@@ -1,13 +1,22 @@
 """A file of questions before a run: what is read of it, what must be mended, and how its own answers are judged."""
 
+import csv
+import gzip
+import io
+import json
 import random
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow
+import pyarrow.ipc
 import pytest
+from pyarrow import parquet
 
-from agent0.errors import ConfigError
+from agent0.assembly.validate.questions import with_questions
+from agent0.errors import Agent0Error, ConfigError
 from agent0.evaluation.benchmarks.rows.question_file import questions, read_questions
 from agent0.events.values import QUESTIONS, SourceRow, Task
 from agent0.grading.tolerance import within
@@ -17,7 +26,7 @@ from agent0.tasks.near_copies import near_copies
 from agent0.verification.verifiers import verifier_for
 from tests.terminal import agent0
 from tests.test_questions import GOOD, write
-from tests.world import KnowingSandbox
+from tests.world import KnowingSandbox, small
 
 UNITS = [
     {"Frage": f"How many metres are {n / 4} km?", "Antwort": f"{n * 250} m", "tolerance": "1%"} for n in range(1, 51)
@@ -160,6 +169,94 @@ def test_columns_that_cannot_be_are_refused(tmp_path: Path) -> None:
     for words, why in (("reward=r", "names 'reward'"), ("question", "has no '='")):
         refused = agent0("questions", "check", str(path), "--columns", words)
         assert refused.code == 2 and why in refused.err
+
+
+# --- kinds of files --------------------------------------------------------------------------------------------------
+
+TABLE = [{"question": f'What is {n}, "really"?\nSay it; é', "answer": str(n)} for n in range(1, 50)]
+
+
+def separated(delimiter: str, rows: Sequence[dict[str, str]] = TABLE) -> bytes:
+    text = io.StringIO()
+    lines = csv.DictWriter(text, ["question", "answer"], delimiter=delimiter)
+    lines.writeheader()
+    lines.writerows(rows)
+    return text.getvalue().encode()
+
+
+def saved(folder: Path, rows: Sequence[dict[str, str]], **state: object) -> Path:
+    """As ``datasets`` saves a data set."""
+    folder.mkdir(parents=True)
+    table = pyarrow.Table.from_pylist(list(rows))
+    parts = [table.slice(0, 9), table.slice(9)]
+    names = [f"data-{number:05}-of-00002.arrow" for number in range(2)]
+    for name, part in zip(names, parts, strict=True):
+        with pyarrow.OSFile(str(folder / name), "wb") as file, pyarrow.ipc.new_stream(file, table.schema) as stream:
+            stream.write_table(part)
+    (folder / "state.json").write_text(json.dumps({"_data_files": [{"filename": name} for name in names], **state}))
+    (folder / "dataset_info.json").write_text("{}")
+    return folder
+
+
+def test_every_kind_of_file_gives_the_same_tasks(tmp_path: Path) -> None:
+    buffer = pyarrow.BufferOutputStream()
+    parquet.write_table(pyarrow.Table.from_pylist(TABLE), buffer)
+    lines = "".join(f"{json.dumps(row)}\n" for row in TABLE)
+    files = {
+        "t.jsonl": lines.encode(), "bom/t.jsonl": lines.encode("utf-8-sig"), "wide/t.jsonl": lines.encode("utf-16"),
+        "t.json": json.dumps(TABLE, indent=1).encode(), "t.csv": separated(","),
+        "bom/t.csv": b"\xef\xbb\xbf" + separated(","), "semicolons/t.csv": separated(";"), "t.tsv": separated("\t"),
+        "t.csv.gz": gzip.compress(separated(",")),
+        "t.parquet": buffer.getvalue().to_pybytes(),
+    }  # fmt: skip
+    for name, data in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    paths = [*(tmp_path / name for name in files), saved(tmp_path / "t", TABLE)]
+    plans = [QuestionsConfig(file=str(path)) for path in paths]
+    first, *others = [questions(LocalQuestions(), plan).tasks for plan in plans]
+    assert len(first["train"]) > 30 and all(other == first for other in others)
+    with_digests = [with_questions(small(questions={"file": str(path)})) for path in paths]
+    assert len({config.questions.sha256 for config in with_digests}) == len(paths)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("short.csv", "question,answer\nq,1\nr", "row 2: no row of questions. Field 'answer' is missing"),
+        ("long.csv", "question,answer\nq,1,2\n", "row 1: no row of questions. Its values ['2'] have no column"),
+        ("quote.csv", 'question,answer\nq,1\n"r,2\ns,3\n', "begins in line 3: unexpected end of data"),
+        ("twice.csv", "question,answer,answer\nq,1,2\n", "its column 'answer' stands there twice"),
+        ("empty.csv", "question,answer\n", "empty.csv has no rows"),
+        ("index.csv", ",question,answer\n0,q,\n", "row 1: the gold answer is empty"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_named(name: str, text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ConfigError) as refused:
+        questions(LocalQuestions(), QuestionsConfig(file=str(tmp_path / name)))
+    assert words in str(refused.value)
+
+
+def test_folders_that_are_no_saved_data_set_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def error(path: Path) -> str:
+        with pytest.raises(Agent0Error) as refused:
+            questions(LocalQuestions(), QuestionsConfig(file=str(path)))
+        return str(refused.value)
+
+    for split in ("test", "train"):
+        saved(tmp_path / "both" / split, TABLE)
+    (tmp_path / "both" / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
+    assert "several data sets: test, train" in error(tmp_path / "both")
+    assert len(check(tmp_path / "both" / "train")["sample"]) == 10
+    assert "no state.json" in error(tmp_path)
+    assert "names rows of another" in error(saved(tmp_path / "order", TABLE, _indices_data_files=[{"filename": "x"}]))
+    (tmp_path / "both" / "test" / "data-00000-of-00002.arrow").write_bytes(b"no arrow")
+    assert "cannot be read" in error(tmp_path / "both" / "test")
+    outside = saved(tmp_path / "outside", TABLE, _data_files=[{"filename": "../both/train/data-00000-of-00002.arrow"}])
+    assert sum(map(len, questions(LocalQuestions(), QuestionsConfig(file=str(outside))).tasks.values())) == 9
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert "EXTRAS=data" in error(tmp_path / "both" / "train")
 
 
 # --- near-copies and tolerances --------------------------------------------------------------------------------------

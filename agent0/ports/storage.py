@@ -13,6 +13,9 @@ from agent0.settings import CurriculumConfig, QuestionsConfig
 FILE_MARK = "\x1c"
 """Begins a file, in a text that holds several; its name follows, up to the end of the line. No JSON has this sign."""
 
+SURPLUS = ""
+"""The column of values that stand behind the last one that is named, in a file of separated values."""
+
 
 @dataclass(frozen=True)
 class Dataset:

@@ -1,15 +1,14 @@
 """Files of rows in a folder that the user names: found by name, read whole as text, known by digest. What a file is
-(packed, Parquet, UTF-16) is recognised by its first bytes."""
+(packed, Parquet, UTF-16) is recognised by its first bytes, CSV by its name."""
 
 import hashlib
-import io
-import json
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agent0.errors import ConfigError, DependencyError, NotFoundError, RequirementsError
 from agent0.infra.storage.files import read_regular
+from agent0.infra.storage.row_formats import arrow_rows, csv_rows, parquet_rows, saved_files
 from agent0.ports.storage import FILE_MARK, BenchmarkFiles, Dataset, QuestionFile
 from agent0.settings import QuestionsConfig
 
@@ -59,7 +58,7 @@ class LocalQuestions(QuestionFile):
 def require_questions(plan: QuestionsConfig) -> Path:
     """Return the path of the file of ``plan``; raises DependencyError where there is none."""
     path = Path(plan.file)
-    if not path.is_file():
+    if not path.exists():
         raise DependencyError(f"The file of questions {path}", "It is not there.", "Put it there, or name another one.")
     return path
 
@@ -105,45 +104,47 @@ def _candidates(folder: Path, names: Sequence[str], what: str) -> Iterator[Path]
 
 
 def load(path: Path) -> Dataset:
-    """Read a whole file as text; Parquet as JSON lines.
+    """Read a whole file as text, or a folder that Hugging Face's ``save_to_disk`` wrote; what is no JSON becomes it.
 
     Raises:
         ConfigError: too large, damaged, or no text.
-        RequirementsError: it is Parquet, whose reader is not installed.
+        RequirementsError: it is Parquet or such a folder, whose reader is not installed.
     """
     try:
+        if path.is_dir():
+            return _saved(path)
         data = read_regular(path, LARGEST)
-        return Dataset(path.name, _text(data), hashlib.sha256(data).hexdigest())
+        return Dataset(path.name, _text(data, path.name), hashlib.sha256(data).hexdigest())
     except ImportError as error:
         fix = "make setup EXTRAS=data. Or: pip install pyarrow"
-        raise RequirementsError(
-            f"{path.name} is Parquet, which pyarrow reads.", "Not installed: pyarrow.", fix
-        ) from error
-    except (OSError, EOFError, ValueError, zlib.error) as error:
-        fix = "It must be UTF-8 text or Parquet, or that packed by gzip."
+        raise RequirementsError(f"{path.name} is read by pyarrow.", "Not installed: pyarrow.", fix) from error
+    except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error) as error:
+        fix = "It must be UTF-8 text (JSON, CSV) or Parquet, or that packed by gzip."
         raise ConfigError(f"{path} cannot be read.", f"{error}.", fix) from error
 
 
-def _text(data: bytes) -> str:
+def _saved(folder: Path) -> Dataset:
+    """A saved data set, known by the digests of its files."""
+    files = saved_files(folder)
+    if sum(path.stat().st_size for path in files) > LARGEST:
+        raise ValueError(f"more than {LARGEST >> 20} MiB")
+    contents = [read_regular(path, LARGEST) for path in files]
+    digests = "".join(
+        f"{path.name} {hashlib.sha256(data).hexdigest()}\n" for path, data in zip(files, contents, strict=True)
+    )
+    return Dataset(folder.name, arrow_rows(contents), hashlib.sha256(digests.encode()).hexdigest())
+
+
+def _text(data: bytes, name: str) -> str:
     if data.startswith(_GZIP):
-        return _text(_unpacked(data))
+        return _text(_unpacked(data), name)
     if data.startswith(_PARQUET):
-        return _parquet(data)
-    return data.decode("utf-16" if data.startswith(_UTF16) else "utf-8-sig")
+        return parquet_rows(data, LARGEST)
+    text = data.decode("utf-16" if data.startswith(_UTF16) else "utf-8-sig")
+    return csv_rows(text, LARGEST) if name.lower().removesuffix(".gz").endswith((".csv", ".tsv")) else text
 
 
 _GZIP, _PARQUET, _UTF16 = b"\x1f\x8b", b"PAR1", (b"\xff\xfe", b"\xfe\xff")
-
-
-def _parquet(data: bytes) -> str:
-    """The rows of a Parquet file as JSON lines."""
-    from pyarrow import parquet  # noqa: PLC0415 - of an extra
-
-    file = parquet.ParquetFile(io.BytesIO(data))
-    groups = [file.metadata.row_group(n) for n in range(file.metadata.num_row_groups)]
-    if sum(group.total_byte_size for group in groups) > LARGEST:
-        raise ValueError(f"more than {LARGEST >> 20} MiB unpacked")
-    return "".join(f"{json.dumps(row, ensure_ascii=False, default=str)}\n" for row in file.read().to_pylist())
 
 
 def _unpacked(data: bytes) -> bytes:

@@ -29,7 +29,7 @@ def located(plan: QuestionsConfig) -> QuestionsConfig:
         ConfigError: there is no such file.
     """
     path = Path(plan.file).expanduser().absolute()
-    if not path.is_file() and not plan.sha256:
+    if not path.exists() and not plan.sha256:
         raise ConfigError(f"There is no file {path}.", "It is to hold the questions (run.questions.file).")
     return plan.model_copy(update={"file": str(path)})
 

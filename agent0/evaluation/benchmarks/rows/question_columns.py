@@ -29,8 +29,6 @@ USUAL: Mapping[str, tuple[str, ...]] = {
     "level": ("level", "difficulty"),
 }
 """What a column may hold -> names by which it is recognised, in any case, the first that is there."""
-SURPLUS = ""
-"""The column of values that stand behind the last column of their line."""
 _SHOWN = 60
 """Characters of a value that an error repeats."""
 
@@ -92,8 +90,6 @@ def _published(fields: set[str]) -> Benchmark | None:
 
 def _row(names: Mapping[str, str], rivals: tuple[str, ...], plan: QuestionsConfig, row: Row, file: str, n: int) -> Row:
     """A row with question and answer, as GSM8K has it, or with an answer that is no number; or with tests."""
-    if SURPLUS in row:
-        raise ColumnError(SURPLUS, f"{len(row[SURPLUS])} values more than there are columns; is a quote missing?")
     optional = {role: row[column] for role, column in names.items() if row.get(column) not in (None, "")}
     tests = _tests(names["tests"], optional["tests"]) if "tests" in optional else ""
     answer, question = names.get("answer", "answer"), names.get("question", "question")

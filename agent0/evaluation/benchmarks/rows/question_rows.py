@@ -10,7 +10,7 @@ from agent0.evaluation.benchmarks.rows import Row, RowError, files_in, read_rows
 from agent0.evaluation.benchmarks.rows.question_columns import Columns, columns_of
 from agent0.events.values import QUESTIONS, SourceRow, Task
 from agent0.grading.answer_types import grade_as
-from agent0.ports.storage import Dataset
+from agent0.ports.storage import SURPLUS, Dataset
 from agent0.rollout.teacher import normal
 from agent0.settings import QuestionsConfig
 
@@ -86,6 +86,11 @@ def read_question_rows(rows: Dataset, plan: QuestionsConfig) -> QuestionRows:
 
 def _entry(columns: Columns, row: Row, file: str, number: int, location: str, domain: str) -> RowTask:
     """Raises RowError where the row is none, or is too long for an event."""
+    if isinstance(surplus := row.get(SURPLUS), list):
+        why = f"Its values {surplus!r:.60} have no column."
+        raise RowError(
+            location, "", f"no row of {columns.layout.name}.", why, "Is a quote missing, or a column's name?"
+        )
     item = read_item(columns.layout, row, file, number, location)
     id_ = row.get("id") if columns.layout.name in _KEEPS_ID else None
     task = _task(item if id_ in (None, "") else replace(item, id=str(id_)), domain)

@@ -1,0 +1,93 @@
+"""Rows of files that are no JSON, as the text of one JSON list: CSV, Parquet, and the folders that Hugging Face's
+``save_to_disk`` writes."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from agent0.errors import ConfigError
+from agent0.ports.storage import SURPLUS
+
+SAVED, SAVED_SPLITS = "state.json", "dataset_dict.json"
+"""What a folder with a saved data set holds, and one with several of them."""
+_DELIMITERS = ",;\t|"
+
+
+def csv_rows(text: str, most: int) -> str:
+    """Read a file of separated values whose first line names its columns; commas, semicolons, tabs or bars separate. A
+    row that is too short lacks its last columns; what one has too much is a list in the column ``SURPLUS``.
+
+    Raises:
+        ValueError: two columns of one name, or a quote that does not end.
+    """
+    csv.field_size_limit(most)
+    first = text.partition("\n")[0]
+    rows = _separated(text, max(_DELIMITERS, key=first.count))
+    names = [name.strip() or f"column {number}" for number, name in enumerate(next(rows, []), 1)]
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise ValueError(f"its column {twice!r} stands there twice")
+    return _listed(_csv_row(names, values) for values in rows if values)
+
+
+def _separated(text: str, delimiter: str) -> Iterator[list[str]]:
+    lines = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+    start = 1
+    try:
+        for values in lines:
+            yield values
+            start = lines.line_num + 1
+    except csv.Error as error:
+        raise ValueError(f"the row that begins in line {start}: {error}") from error
+
+
+def _csv_row(names: Sequence[str], values: Sequence[str]) -> dict[str, object]:
+    row: dict[str, object] = dict(zip(names, values, strict=False))
+    return row | {SURPLUS: [*values[len(names) :]]} if len(values) > len(names) else row
+
+
+def parquet_rows(data: bytes, most: int) -> str:
+    """Read a Parquet file. Raises ImportError without pyarrow, ValueError for what is none or is larger unpacked."""
+    from pyarrow import parquet  # noqa: PLC0415 - of an extra
+
+    file = parquet.ParquetFile(io.BytesIO(data))
+    groups = [file.metadata.row_group(n) for n in range(file.metadata.num_row_groups)]
+    if sum(group.total_byte_size for group in groups) > most:
+        raise ValueError(f"more than {most >> 20} MiB unpacked")
+    return _listed(file.read().to_pylist())
+
+
+def saved_files(folder: Path) -> list[Path]:
+    """The files of a data set that was saved in ``folder``.
+
+    Raises:
+        ConfigError: none is, several are, or it was saved as an order of others' rows.
+    """
+    if (folder / SAVED_SPLITS).is_file():
+        splits = sorted(path.parent.name for path in folder.glob(f"*/{SAVED}"))
+        why = f"It holds several data sets: {', '.join(splits)}."
+        raise ConfigError(f"{folder} is no file of rows.", why, f"Name one of them: {folder / (*splits, 'train')[0]}")
+    if not (folder / SAVED).is_file():
+        raise ConfigError(
+            f"{folder} is a folder, and no saved data set.", f"There is no {SAVED} in it.", "Name a file."
+        )
+    state = json.loads((folder / SAVED).read_text(encoding="utf-8"))
+    names = [Path(str(file["filename"])).name for file in state["_data_files"]]
+    if state.get("_indices_data_files"):
+        raise ConfigError(f"{folder} names rows of another data set.", fix="Save it again: flatten_indices() first.")
+    return [folder / name for name in names]
+
+
+def arrow_rows(files: Iterable[bytes]) -> str:
+    """Read files of a saved data set, one after the other. Raises ImportError without pyarrow, ValueError for what is
+    none."""
+    from pyarrow import BufferReader, ipc  # noqa: PLC0415 - of an extra
+
+    return _listed(row for data in files for row in ipc.open_stream(BufferReader(data)).read_all().to_pylist())
+
+
+def _listed(rows: Iterable[object]) -> str:
+    """A row a line."""
+    texts: Iterator[str] = (json.dumps(row, ensure_ascii=False, default=str) for row in rows)
+    return "[" + ",\n".join(texts) + "]\n"
