@@ -32,6 +32,8 @@ from agent0.projections.reviews import list_reviews
         "checker": str,
         "subgoals": str,
         "programs": str,
+        "row_id": str,
+        "epoch": int,
         "novelty": float,
         "against": int,
         "reason": str,
@@ -63,7 +65,7 @@ from agent0.projections.reviews import list_reviews
 def tasks(e: Recorded) -> Iterator[Row]:
     """``status``: requested, proposed, accepted, rejected, dropped. ``reason``: why it was refused, or of an accepted
     one why its own answer is in doubt. ``closed`` is when the teacher was rewarded. ``subgoals`` and ``programs`` are
-    JSON lists, NULL where there are none."""
+    JSON lists, NULL where there are none. ``row_id`` and ``epoch`` (from 0) are those of a row of a file."""
     at = {"run": e.run, "task": e.task}
     match e.event:
         case facts.TaskRequested() as x:
@@ -114,6 +116,8 @@ def _task_columns(task: Task | None) -> Row:
         "kind": task.kind,
         "subgoals": as_json(task.subgoals) if task.subgoals else None,
         "programs": as_json(task.programs) if task.programs else None,
+        "row_id": task.row.id if task.row else None,
+        "epoch": task.row.epoch if task.row else None,
     }
 
 
@@ -175,6 +179,19 @@ def _written(db: sqlite3.Connection, run: str, task: str) -> str | None:
     sql = "SELECT body FROM events WHERE run = ? AND task = ? AND +type = 'TaskProposed' ORDER BY seq DESC LIMIT 1"
     rows = select(db, sql, (run, task), ("body",))
     return str(rows[0]["body"]["data"]["text"]) if rows else None
+
+
+def rows_asked(db: sqlite3.Connection, run: str) -> list[Row]:
+    """The rows of its file of questions that a run asked, in the order of their first time: ``asked`` is how often,
+    ``last_epoch`` (from 0) when last, ``attempts`` and ``right`` count what the student made of them."""
+    return select(
+        db,
+        "SELECT row_id AS row, count(*) AS asked, max(epoch) AS last_epoch, coalesce(sum(a.attempts), 0) AS attempts,"
+        " coalesce(sum(a.right), 0) AS right, question FROM tasks LEFT JOIN (SELECT task, count(*) AS attempts,"
+        " sum(correct) AS right FROM attempts WHERE run = ? AND attempted_seq IS NOT NULL GROUP BY task) a"
+        " USING (task) WHERE run = ? AND row_id IS NOT NULL GROUP BY row_id ORDER BY min(requested_seq)",
+        (run, run),
+    )
 
 
 def patterns(db: sqlite3.Connection, run: str) -> Row:

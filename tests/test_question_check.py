@@ -124,7 +124,7 @@ def test_a_row_is_named_with_its_column_and_the_others_are_read(name: str, tmp_p
         return
     ((where, at, fault),) = faults(path)
     assert (where, at) == (line, column) and words in fault
-    read = read_questions(LocalQuestions().read(QuestionsConfig(file=str(path))), QuestionsConfig(file=str(path)))
+    read = read_questions(LocalQuestions(), QuestionsConfig(file=str(path)))
     assert read.rows.count == (len(rows) if alone else 51) and len(read.rows.tasks) >= (0 if alone else 50)
 
 
@@ -148,6 +148,18 @@ def test_a_question_with_two_answers_is_refused_and_one_written_in_two_ways_is_n
     other = write(tmp_path / "other.jsonl", [*GOOD, {"question": "What is 4?", "answer": "5"}])
     refused = agent0("run", "start", "--profile", "scripted", "--questions", str(other))
     assert refused.code == 2 and "line 51: one question has two answers" in refused.err
+
+
+def test_a_held_out_file_is_compared_with_the_rows_for_training(tmp_path: Path) -> None:
+    heldout = write(tmp_path / "test.jsonl", [GOOD[3], *({"question": f"Is {n} odd?", "answer": "no"} for n in (2, 4))])
+    read = check(write(tmp_path / "f.jsonl", GOOD), "--held-out", str(heldout))
+    assert read["near_copies"] == [{"location": "f.jsonl, line 4", "repeated": "test.jsonl, line 1", "similarity": 1.0}]
+    assert read["heldout"] == "test.jsonl" and read["split"]["train"] == 49 and sum(read["split"].values()) == 52
+    shown = agent0("questions", "check", str(tmp_path / "f.jsonl"), "--held-out", str(heldout)).out
+    assert "held out: 3 rows of test.jsonl" in shown and "copy a held-out row, and are not trained on" in shown
+    write(heldout, [{**GOOD[3], "answer": "7"}])
+    ((line, column, fault),) = faults(tmp_path / "f.jsonl", "--held-out", str(heldout))
+    assert (line, column) == ("4", "answer") and "whose answer is '7'" in fault
 
 
 def test_many_rows_of_one_question_are_one_task(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import asyncio
 import json
 import random
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from agent0.api.v1.writes import StartRequest, start_run
 from agent0.assembly.runtime.app import lacks
-from agent0.assembly.validate.questions import forked_questions, with_questions
+from agent0.assembly.validate.questions import forked_questions, question_notes, with_questions
 from agent0.assembly.validate.requirements import REQUIREMENTS
 from agent0.assembly.validate.run_config import check_names
 from agent0.errors import Agent0Error, AuthError, ConfigError, DependencyError
@@ -28,7 +29,7 @@ from agent0.events.tasks import ResultVerified, TaskAttempted, TaskProposed, Tas
 from agent0.events.values import QUESTIONS
 from agent0.handlers import handlers
 from agent0.infra.embeddings.benchmark_index import BenchmarkRows
-from agent0.infra.storage.datasets import LocalQuestions
+from agent0.infra.storage.datasets import LocalQuestions, require_questions
 from agent0.settings import QuestionsConfig, RunConfig, Settings
 from agent0.state.run_state import RunState
 from agent0.tasks.families import families
@@ -165,6 +166,71 @@ def test_a_row_near_a_benchmark_row_is_not_trained_on(file: Path, tmp_path: Path
     )
 
 
+# --- a held-out file -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def apart(file: Path, tmp_path_factory: pytest.TempPathFactory) -> RunConfig:
+    """The rows of ``file``, and a held-out file that overlaps it: one row as it is, one in capitals."""
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    heldout = [*rows[:1], {**rows[1], "question": rows[1]["question"].upper()}]
+    heldout += [
+        {"question": f"How much is {n} plus {n}, in words of one syllable?", "answer": str(2 * n)} for n in range(9)
+    ]
+    path = write(tmp_path_factory.mktemp("apart") / "test.jsonl", heldout)
+    return with_questions(
+        small(questions={"file": str(file), "heldout": str(path)}, tasks=14, attempts=1, iterations=2)
+    )
+
+
+def test_a_held_out_file_is_scored_and_what_repeats_it_is_not_trained_on(apart: RunConfig) -> None:
+    read = questions(LocalQuestions(), apart.questions)
+    assert [copy.location for copy in read.copies] == ["train.jsonl, line 1", "train.jsonl, line 2"]
+    assert len(read.tasks["train"]) == COUNT - 2, "all others are, whatever their own split would be"
+    assert len(read.tasks["validation"]) + len(read.tasks["test"]) == 11
+    told = finished(play(started(apart), ports()))
+    assert not of(told, TaskRejected)
+    assert {event.proposal.question for event in of(told, TaskProposed)} == {
+        task.question for task in read.tasks["train"]
+    }
+    scored = {event.question for event in of(told, EvaluationItemScored)}
+    assert scored <= {task.question for split in ("validation", "test") for task in read.tasks[split]} and scored
+
+
+def test_a_start_names_what_is_not_trained_on(apart: RunConfig) -> None:
+    (note,) = question_notes(apart.questions)
+    assert "2 rows repeat a held-out row, and are not trained on: line 1, line 2. All of them: agent0 q" in note
+    assert question_notes(QuestionsConfig()) == []
+
+
+def test_a_held_out_file_that_changed_or_contradicts_is_refused(apart: RunConfig, file: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "test.jsonl"
+    copy.write_text(Path(apart.questions.heldout).read_text())
+    config = with_questions(small(questions={"file": str(file), "heldout": str(copy)}))
+    copy.write_text(copy.read_text() + "\n")
+    with pytest.raises(DependencyError, match=rf"{copy}.*It has changed"):
+        questions(LocalQuestions(), config.questions)
+    copy.unlink()
+    with pytest.raises(DependencyError, match=rf"{copy}.*not there"):
+        require_questions(config.questions)
+    with pytest.raises(ConfigError, match=r"There is no file .*run\.questions\.heldout"):
+        with_questions(small(questions={"file": str(file), "heldout": str(copy)}))
+    first = json.loads(file.read_text().splitlines()[0])
+    write(copy, [{**first, "answer": "-123"}, *GOOD])
+    with pytest.raises(ConfigError, match=r"train\.jsonl, line 1: one question has two answers.*that of line 1, whose"):
+        with_questions(small(questions={"file": str(file), "heldout": str(copy)}))
+    write(copy, [{"prompt": "f", "tests": "assert f(1) == 1"}])
+    with pytest.raises(ConfigError, match=r"test\.jsonl, line 1: its questions are of another kind"):
+        with_questions(small(questions={"file": str(file), "heldout": str(copy)}))
+
+
+def test_a_fork_to_another_held_out_file_begins_anew(apart: RunConfig, file: Path) -> None:
+    changed = apart.model_copy(update={"questions": apart.questions.model_copy(update={"heldout": ""})})
+    config = forked_questions(apart, changed, {"run.questions.heldout"})
+    assert config.questions.heldout_sha256 == "" != apart.questions.heldout_sha256
+    assert config.questions.order != apart.questions.order and config.questions.sha256 == apart.questions.sha256
+
+
 # --- layouts ---------------------------------------------------------------------------------------------------------
 
 LAYOUTS = {
@@ -299,6 +365,14 @@ def test_a_file_that_changed_is_refused_by_name(file: Path, tmp_path: Path) -> N
         LocalQuestions().read(config.questions)
 
 
+def test_a_run_without_a_file_has_no_ledger(tmp_path: Path) -> None:
+    size = ("--profile", "scripted", "--iterations", "1", "--tasks", "2", "--attempts", "1")
+    evaluation = ("--set", "run.evaluation.validation=2", "--set", "run.evaluation.test=0")
+    assert call("run", "start", *size, *evaluation, home=tmp_path).code == 0
+    refused = call("questions", "ledger", home=tmp_path)
+    assert refused.code == 1 and "has no file of questions" in refused.err
+
+
 def test_the_command_line_names_the_file(tmp_path: Path) -> None:
     bad = write(tmp_path / "bad.jsonl", [*GOOD, {"question": "q"}])
     assert "--questions" in call("run", "start", "--help").out
@@ -395,6 +469,14 @@ def test_a_killed_run_is_resumed_with_the_next_rows(file: Path, tmp_path: Path) 
         copy.write_text(file.read_text())
         resumed = call("run", "resume", *quick, home=home)
         told = facts(crew, run)
+        ledger = call("questions", "ledger", run, "--json", home=home).json
+        shown = call("questions", "ledger", run, home=home).out
+    asked = Counter(row for _, row in rows_of(told))
+    assert {row["row"]: row["asked"] for row in ledger if row["asked"]} == asked and asked.total() == 12
+    assert [row["attempts"] for row in ledger] == [row["asked"] for row in ledger], "each was attempted once a time"
+    train = questions(LocalQuestions(), RunConfig.recorded(of(told, RunStarted)[0].config).questions).tasks["train"]
+    assert sorted(row["row"] for row in ledger) == sorted(task.row.id for task in train if task.row)
+    assert f"asked {len(asked)} of {len(train)} rows, 12 times in all" in shown
     assert refused.code == 5 and f"{copy}" in refused.err and "It has changed" in refused.err
     assert resumed.code == 0 and of(told, RunFinished)
     assert rows_of(told) == expected(RunConfig.recorded(of(told, RunStarted)[0].config), 12)

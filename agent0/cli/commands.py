@@ -169,6 +169,7 @@ COMMANDS: Mapping[str, str | Noun] = {
         "Files of questions with answers that runs are trained on.",
         {
             "check": "tasks.questions:check",
+            "ledger": "tasks.questions:ledger",
         },
     ),
     "reward": Noun(

@@ -36,13 +36,13 @@ def _shape(config: RunConfig) -> tuple[object, ...]:
 
 def _same_order(before: RunConfig, after: RunConfig) -> bool:
     """Whether rows of a file go on where they were; those of another file, or in another order, begin anew."""
-    return (before.seed, before.questions.sha256) == (after.seed, after.questions.sha256)
+    return (before.seed, before.questions.order) == (after.seed, after.questions.order)
 
 
 def _held_out_rows(config: RunConfig) -> tuple[object, ...]:
     """What decides which rows are scored: scores on others are compared with none."""
     plan = config.questions
-    return (plan.sha256, plan.share) if plan.file else ()
+    return (plan.heldout_sha256 or plan.sha256, plan.share) if plan.file else ()
 
 
 def adopt(parent: RunState, recorded: Recorded) -> RunState:

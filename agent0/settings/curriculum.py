@@ -56,6 +56,10 @@ class QuestionsConfig(Frozen):
         "named here (JSON, JSON lines, CSV, Parquet, a saved data set); empty: none. run start --questions",
     )
     share: float = Field(1.0, gt=0, le=1, description="share of tasks that are its rows; a teacher proposes the others")
+    heldout: str = Field(
+        "",
+        description="file of the held-out questions, laid out likewise; empty: rows of `file`. run start --held-out",
+    )
     columns: dict[str, str] = Field(
         default_factory=dict,
         description="question, answer, id, tests, tolerance, kind or level -> its column; others by their usual names. "
@@ -74,3 +78,15 @@ class QuestionsConfig(Frozen):
         description="whose prompts the student gets; filled in: code where rows have tests, else math",
     )
     sha256: str = Field("", pattern=r"^([0-9a-f]{64})?$", description="of the file; filled in where a run begins")
+    heldout_sha256: str = Field("", pattern=r"^([0-9a-f]{64})?$", description="of the held-out file, likewise")
+
+    @property
+    def of_heldout(self) -> "QuestionsConfig":
+        """How the held-out file is read."""
+        files = {"file": self.heldout, "sha256": self.heldout_sha256, "heldout": "", "heldout_sha256": ""}
+        return self.model_copy(update=files)
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """What decides, with a run's seed, which rows are asked in which order."""
+        return self.sha256, self.heldout_sha256, tuple(sorted(self.columns.items()))

@@ -172,7 +172,7 @@ def _refusal(entry: Proposed, proposal: Task, duplicate: bool, findings: Finding
         return fault
     if findings.fault:
         return findings.fault
-    if (split := split_of_task(proposal)) != "train":
+    if proposal.row is None and (split := split_of_task(proposal)) != "train":  # a row's file decides of it
         return "reserved", f"kept for {split}"
     if findings.overlap:
         return "contaminated", findings.overlap

@@ -56,11 +56,13 @@ class LocalQuestions(QuestionFile):
 
 
 def require_questions(plan: QuestionsConfig) -> Path:
-    """Return the path of the file of ``plan``; raises DependencyError where there is none."""
-    path = Path(plan.file)
-    if not path.exists():
-        raise DependencyError(f"The file of questions {path}", "It is not there.", "Put it there, or name another one.")
-    return path
+    """Return the path of the file of ``plan``; raises DependencyError where it, or the held-out one, is not there."""
+    paths = [Path(name) for name in (plan.file, plan.heldout) if name]
+    for path in paths:
+        if not path.exists():
+            fix = "Put it there, or name another one."
+            raise DependencyError(f"The file of questions {path}", "It is not there.", fix)
+    return paths[0]
 
 
 def find(folder: Path, names: Sequence[str], what: str, parts: Sequence[str] = ()) -> Dataset:

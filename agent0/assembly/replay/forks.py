@@ -110,6 +110,8 @@ async def check_resumed(log: Log, run: str, files: BenchmarkFiles, snapshots: Sn
         plan = RunConfig.recorded(begun.event.config).questions
         if plan.file:
             await asyncio.to_thread(LocalQuestions().read, plan)
+        if plan.heldout:
+            await asyncio.to_thread(LocalQuestions().read, plan.of_heldout)
     async for _ in read_branch(log, run, ["CheckpointTrained"]):
         state = await state_at(log, run, snapshots=snapshots)
         await check_bases(log, state, state.config)

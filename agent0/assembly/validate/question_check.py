@@ -39,7 +39,8 @@ class JudgedRow:
 @dataclass(frozen=True)
 class QuestionCheck:
     """What was read of a file. ``kinds``: how many answers are of each kind; ``tolerances``: how many have one;
-    ``near``: training rows that nearly copy a held-out one; ``faults``: (row, column, what must be mended)."""
+    ``near``: training rows that nearly copy a held-out one, and are not trained on where that is of another file;
+    ``faults``: (row, column, what must be mended)."""
 
     read: QuestionSet
     sha256: str
@@ -58,17 +59,17 @@ async def check_questions(settings: Settings) -> QuestionCheck:
         RequirementsError: what reads it is not installed.
     """
     plan = located(settings.run.questions)
-    rows = LocalQuestions().read(plan)
-    read = read_questions(rows, plan)
+    file = LocalQuestions()
+    read = read_questions(file, plan)
     entries = read.rows.tasks
     kinds = Counter(kind_of_row(entry) for entry in entries)
     sample = await _judged(settings, entries[:: max(1, -(-len(entries) // SHOWN))])
     return QuestionCheck(
         read,
-        rows.sha256,
+        file.read(plan).sha256,
         dict(kinds.most_common()),
         sum(bool(entry.row.tolerance) for entry in entries),
-        _near(read),
+        read.copies if read.heldout else _near(read),
         sample,
         [*_faults(read), *(_wrong(row) for row in sample if row.correct is False)],
     )
@@ -94,7 +95,7 @@ def _faults(read: QuestionSet) -> list[tuple[str, str, str]]:
     names = read.rows.columns.names
     return [
         (fault.location, names.get(fault.column, fault.column), f"{fault.what} {fault.why}".strip())
-        for fault in read.rows.faults
+        for fault in read.faults
     ]
 
 

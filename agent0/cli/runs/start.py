@@ -8,12 +8,13 @@ import typer
 from agent0.assembly.log.carriers import carrier_line, carriers
 from agent0.assembly.runtime.app import started
 from agent0.assembly.runtime.execution import prepared, resumption
+from agent0.assembly.validate.questions import question_notes
 from agent0.cli import console, flags, lookup
 from agent0.cli.models.named_model import BOTH, Model, model_flags
 from agent0.cli.runs.durations import time_or_iterations
 from agent0.cli.runs.foreground import follow_to_end, print_conclusion, require
 from agent0.cli.runs.run import append
-from agent0.cli.tasks.question_options import Columns, Tolerance, columns_setting
+from agent0.cli.tasks.question_options import Columns, Heldout, Tolerance, question_settings
 from agent0.events.base import Recorded
 from agent0.experiments.smaller_run import difference
 from agent0.settings import RunConfig
@@ -41,6 +42,7 @@ def start(
     tasks: Annotated[int | None, typer.Option(min=1, help="Tasks an iteration.")] = None,
     attempts: Annotated[int | None, typer.Option(min=1, help="Attempts a task.")] = None,
     questions: Questions = None,
+    heldout: Heldout = None,
     columns: Columns = "",
     tolerance: Tolerance = None,
     model: Model = None,
@@ -54,13 +56,11 @@ def start(
     """Start a run and follow it to its end. Ctrl-C stops cleanly; `agent0 run resume` goes on."""
     sizes = {"run__seed": seed, "run__iterations": iterations, "run__tasks": tasks, "run__attempts": attempts}
     limit = time_or_iterations(time, iterations)
-    named = {"run__questions__file": questions, **model_flags(model, None, *BOTH)}
-    named |= {"run__questions__columns": columns_setting(columns), "run__questions__tolerance": tolerance}
+    named = {**question_settings(questions, heldout, columns, tolerance), **model_flags(model, None, *BOTH)}
     chosen = flags.settings(profile, pairs, plugins=plugin, run__time_limit=limit, **sizes, **named)
     here = not (detach or no_handlers)
     settings = console.run_async(lambda: prepared(chosen, console.say if wait else None, here=here))
-    if smaller := difference(chosen.run, settings.run):
-        console.say(f"{settings.run.questions.file} holds out fewer rows than are set: {smaller}.", "yellow")
+    _say_rows(chosen.run, settings.run)
     begin = started(settings, name)
     if detach:
         console.run_async(lambda: append(settings, begin, make=True))
@@ -68,6 +68,15 @@ def start(
         return
     news = f"Run {begin.run}: profile {settings.profile}, seed {settings.run.seed}, data in {settings.home}"
     follow_to_end(settings, begin.run, begin, news, with_handlers=not no_handlers, as_json=as_json, wait=wait)
+
+
+def _say_rows(chosen: RunConfig, run: RunConfig) -> None:
+    """Name what a file of questions does not give of what was ``chosen``, and its rows that are not asked."""
+    if smaller := difference(chosen, run):
+        source = run.questions.heldout or run.questions.file
+        console.say(f"{source} holds out fewer rows than are set: {smaller}.", "yellow")
+    for note in question_notes(run.questions):
+        console.say(note, "yellow")
 
 
 def resume(

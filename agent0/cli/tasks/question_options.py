@@ -1,8 +1,8 @@
 """Flags of commands that read a file of questions."""
 
 import json
-from collections.abc import Sequence
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -15,15 +15,29 @@ Columns = Annotated[
 Tolerance = Annotated[
     str | None, typer.Option(metavar="NUMBER", help="By how much a number may differ from its answer: 0.01, or 1%.")
 ]
+Heldout = Annotated[
+    Path | None,
+    typer.Option("--held-out", metavar="FILE", help="The held-out questions; what repeats them is not trained on."),
+]
 
 
-def columns_setting(text: str) -> str | None:
-    """The value of ``run.questions.columns`` for ``question=Q,answer=A``; None where nothing is named.
+def question_settings(file: Path | None, heldout: Path | None, columns: str, tolerance: str | None) -> dict[str, Any]:
+    """The settings that the flags of a file of questions stand for, dots as ``__``.
 
     Raises:
-        ConfigError: a part has no ``=``.
+        ConfigError: a part of ``columns`` has no ``=``.
     """
-    parts: Sequence[str] = [part for part in text.split(",") if part.strip()]
+    return {
+        "run__questions__file": file,
+        "run__questions__heldout": heldout,
+        "run__questions__columns": _pairs(columns),
+        "run__questions__tolerance": tolerance,
+    }
+
+
+def _pairs(text: str) -> str | None:
+    """``question=Q,answer=A`` as a JSON object; None where nothing is named."""
+    parts = [part for part in text.split(",") if part.strip()]
     if bare := next((part for part in parts if "=" not in part), None):
         raise ConfigError(f"--columns {bare!r} has no '='.", "", "Write: --columns question=Q,answer=A")
     pairs = (part.partition("=") for part in parts)

@@ -1,4 +1,4 @@
-"""``agent0 questions``: what a run would read of a file of questions."""
+"""``agent0 questions``: what a run would read of a file of questions, and what it has asked of it."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -8,9 +8,14 @@ from typing import Annotated
 import typer
 
 from agent0.assembly.validate.question_check import QuestionCheck, check_questions
-from agent0.cli import console, flags
-from agent0.cli.tasks.question_options import Columns, Tolerance, columns_setting
+from agent0.cli import console, flags, lookup
+from agent0.cli.tasks.question_options import Columns, Heldout, Tolerance, question_settings
+from agent0.errors import Agent0Error, NotFoundError
+from agent0.evaluation.benchmarks.rows.question_file import questions
 from agent0.evaluation.benchmarks.rows.question_rows import Repetition
+from agent0.infra.storage.datasets import LocalQuestions
+from agent0.projections.tasks import rows_asked
+from agent0.settings import RunConfig
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="Rows with questions and answers.")]
 MOST = 20
@@ -19,6 +24,7 @@ MOST = 20
 
 def check(
     file: File,
+    heldout: Heldout = None,
     columns: Columns = "",
     tolerance: Tolerance = None,
     pairs: console.Set = None,
@@ -26,13 +32,7 @@ def check(
 ) -> None:
     """What a run would read of a file of questions: columns, kinds of answers, split, rows that repeat others, and ten
     rows judged by their own answers. Exit code 1 where rows must be mended: each is named with its column."""
-    settings = flags.settings(
-        None,
-        pairs,
-        run__questions__file=file,
-        run__questions__columns=columns_setting(columns),
-        run__questions__tolerance=tolerance,
-    )
+    settings = flags.settings(None, pairs, **question_settings(file, heldout, columns, tolerance))
     result = console.run_async(lambda: check_questions(settings))
     if as_json:
         console.data(_plain(result))
@@ -40,6 +40,32 @@ def check(
         _show(result)
     if result.faults:
         raise typer.Exit(1)
+
+
+def ledger(run: console.Run = "LAST", limit: console.Limit = 100, as_json: console.Json = False) -> None:
+    """Which rows of its file of questions a run asked, how often, and how many attempts at each were right. Rows that
+    it has not asked come last, as long as the file is there."""
+    run_row = lookup.run_row(run)
+    with lookup.tables() as db:
+        asked = rows_asked(db, str(run_row["run"]))
+    plan = RunConfig.recorded(run_row["config"]).questions
+    if not plan.file:
+        raise NotFoundError(f"{run_row['run']} has no file of questions.", fix="agent0 run start --questions FILE")
+    try:
+        train = questions(LocalQuestions(), plan).tasks["train"]
+    except Agent0Error as error:
+        console.say(f"Rows that were not asked are not known: {error}", "yellow")
+        train = ()
+    counted = {row["row"] for row in asked}
+    others = [task for task in train if task.row and task.row.id not in counted]
+    never = {"asked": 0, "last_epoch": None, "attempts": 0, "right": 0}
+    rows = [*asked, *({"row": task.row.id, **never, "question": task.question} for task in others if task.row)]
+    if as_json:
+        console.data(rows)
+        return
+    of = f" of {len(train)}" if train else ""
+    console.text(f"{run_row['run']} asked {len(asked)}{of} rows, {sum(row['asked'] for row in asked)} times in all.")
+    console.table(console.limited(lambda n: rows[:n], limit), False)
 
 
 def _plain(result: QuestionCheck) -> dict[str, object]:
@@ -55,7 +81,8 @@ def _plain(result: QuestionCheck) -> dict[str, object]:
         "tolerances": result.tolerances,
         "split": {split: len(entries) for split, entries in result.read.entries.items()},
         "sample": [asdict(row) for row in result.sample],
-        "duplicates": [asdict(repetition) for repetition in rows.duplicates],
+        "heldout": result.read.heldout.name if result.read.heldout else None,
+        "duplicates": [asdict(repetition) for repetition in result.read.duplicates],
         "near_copies": [asdict(repetition) for repetition in result.near],
         "faults": [
             {"location": location, "column": column, "fault": fault} for location, column, fault in result.faults
@@ -71,15 +98,19 @@ def _show(result: QuestionCheck) -> None:
     console.text(f"{rows.name}: {rows.count} rows, sha256 {result.sha256[:12]}")
     console.text(f"columns: {rows.columns.title}{unread}")
     console.text(f"answers: {kinds or 'none'}{f'; {result.tolerances} with a tolerance' if result.tolerances else ''}")
-    console.text(f"split:   {sizes}")
+    heldout = (
+        f"; held out: {result.read.heldout.count} rows of {result.read.heldout.name}" if result.read.heldout else ""
+    )
+    console.text(f"split:   {sizes}{heldout}")
     if result.sample:
         title = f"\n{len(result.sample)} of {len(rows.tasks)} rows, judged by their own answers"
         shown = [
             {**asdict(row), "row": _short(row.location), "verdict": _verdict(row.correct)} for row in result.sample
         ]
         console.table(shown, False, ("row", "verdict", "question", "answer", "kind", "verifier", "reason"), title=title)
-    _list_repetitions("repeat an earlier row, and are asked once", rows.duplicates)
-    _list_repetitions("for training nearly copy a held-out row", result.near)
+    _list_repetitions("repeat an earlier row, and are asked once", result.read.duplicates)
+    trained = ", and are not trained on" if result.read.heldout else ""
+    _list_repetitions(f"for training nearly copy a held-out row{trained}", result.near)
     faults = [{"row": _short(where), "column": column, "fault": fault} for where, column, fault in result.faults]
     if faults:
         console.table(faults[:MOST], False, ("row", "column", "fault"), title=f"\n{len(faults)} to mend")

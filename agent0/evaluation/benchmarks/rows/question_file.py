@@ -2,16 +2,24 @@
 columns of their own."""
 
 import random
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from agent0.errors import ConfigError
-from agent0.evaluation.benchmarks.rows.question_rows import QuestionRows, RowTask, read_question_rows
+from agent0.evaluation.benchmarks.rows import RowError
+from agent0.evaluation.benchmarks.rows.question_rows import (
+    QuestionRows,
+    Repetition,
+    RowTask,
+    conflict_of,
+    read_question_rows,
+)
 from agent0.events.values import Split, Task
 from agent0.ports.storage import Dataset, QuestionFile
 from agent0.settings import QuestionsConfig, RunConfig
-from agent0.tasks.splits import split_of
+from agent0.tasks.near_copies import near_copies
+from agent0.tasks.splits import half_of, split_of
 
 CHECK = "agent0 questions check"
 """The command that names every row that is at fault."""
@@ -19,10 +27,15 @@ CHECK = "agent0 questions check"
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """The rows of a file, and by split those that can be asked, in its order."""
+    """The rows of a file, of ``heldout`` where the held-out ones have a file of their own, and by split those that can
+    be asked, in their order. ``copies`` are rows that are not trained on, as they repeat one of ``heldout``;
+    ``conflicts`` are faults between both files."""
 
     rows: QuestionRows
     entries: Mapping[Split, tuple[RowTask, ...]]
+    heldout: QuestionRows | None = None
+    copies: tuple[Repetition, ...] = ()
+    conflicts: tuple[RowError, ...] = ()
 
     @cached_property
     def tasks(self) -> Mapping[Split, tuple[Task, ...]]:
@@ -34,38 +47,76 @@ class QuestionSet:
         """Whose prompts the student gets."""
         return next((entry.task.domain for entry in self.rows.tasks), "math")
 
+    @property
+    def faults(self) -> tuple[RowError, ...]:
+        """What must be mended before a run."""
+        return (*self.rows.faults, *(self.heldout.faults if self.heldout else ()), *self.conflicts)
+
+    @property
+    def duplicates(self) -> tuple[Repetition, ...]:
+        """Rows that repeat an earlier one of their file."""
+        return (*self.rows.duplicates, *(self.heldout.duplicates if self.heldout else ()))
+
 
 def questions(file: QuestionFile, plan: QuestionsConfig) -> QuestionSet:
-    """Read the tasks of the file that ``plan`` names. A question's normalised text decides its split.
+    """Read the tasks of the files that ``plan`` names. A question's normalised text decides its split.
 
     Raises:
         ConfigError: no row, one that is none, without an answer, with the id of another, or with its question and
             another answer; the first is named by file and line.
-        DependencyError: the file is not there, or not the one that the run began with.
+        DependencyError: a file is not there, or not the one that the run began with.
     """
-    return _without_faults(read_questions(file.read(plan), plan))
+    return _without_faults(read_questions(file, plan))
 
 
-def read_questions(rows: Dataset, plan: QuestionsConfig) -> QuestionSet:
-    """Read the tasks of ``rows``, whatever is at fault with some of them.
+def read_questions(file: QuestionFile, plan: QuestionsConfig) -> QuestionSet:
+    """Read the tasks of the files that ``plan`` names, whatever is at fault with some rows.
 
     Raises:
         ConfigError: there is no row, or ``plan`` names columns that cannot be.
+        DependencyError: as ``questions``.
     """
-    return _read(rows, plan.model_dump_json())
+    heldout = file.read(plan.of_heldout) if plan.heldout else None
+    return _read(file.read(plan), heldout, plan.model_dump_json())
 
 
 @lru_cache(maxsize=4)  # every request asks for it
-def _read(rows: Dataset, plan: str) -> QuestionSet:
-    read = read_question_rows(rows, QuestionsConfig.model_validate_json(plan))
-    entries: dict[Split, list[RowTask]] = {"train": [], "validation": [], "test": []}
-    for entry in read.tasks:
-        entries[split_of(entry.task.canonical)].append(entry)
-    return QuestionSet(read, {split: tuple(of_split) for split, of_split in entries.items()})
+def _read(rows: Dataset, heldout: Dataset | None, plan: str) -> QuestionSet:
+    config = QuestionsConfig.model_validate_json(plan)
+    read = read_question_rows(rows, config)
+    if heldout is not None:
+        return _apart(read, read_question_rows(heldout, config))
+    return QuestionSet(read, _by_split(read.tasks, split_of))
+
+
+def _by_split(entries: Sequence[RowTask], split: Callable[[str], Split]) -> dict[Split, tuple[RowTask, ...]]:
+    by_split: dict[Split, list[RowTask]] = {"train": [], "validation": [], "test": []}
+    for entry in entries:
+        by_split[split(entry.task.canonical)].append(entry)
+    return {name: tuple(of_split) for name, of_split in by_split.items()}
+
+
+def _apart(read: QuestionRows, heldout: QuestionRows) -> QuestionSet:
+    """Both files, without the rows for training that a row of ``heldout`` nearly is."""
+    train, copies, conflicts = [], [], []
+    nearest = near_copies([e.task.question for e in read.tasks], [e.task.question for e in heldout.tasks])
+    for entry, copy in zip(read.tasks, nearest, strict=True):
+        if copy is None:
+            train.append(entry)
+            continue
+        other = heldout.tasks[copy.reference]
+        copies.append(Repetition(entry.location, other.location, round(copy.similarity, 3)))
+        if entry.task.canonical == other.task.canonical and (conflict := conflict_of(entry, other)):
+            conflicts.append(conflict)
+    if read.tasks and heldout.tasks and (first := heldout.tasks[0]).task.domain != read.tasks[0].task.domain:
+        why = "Of one file the rows have tests, of the other none."
+        conflicts.append(RowError(first.location, "tests", "its questions are of another kind.", why))
+    entries = _by_split(heldout.tasks, half_of) | {"train": tuple(train)}
+    return QuestionSet(read, entries, heldout, tuple(copies), tuple(conflicts))
 
 
 def _without_faults(read: QuestionSet) -> QuestionSet:
-    if faults := read.rows.faults:
+    if faults := read.faults:
         others = f" {len(faults) - 1} other rows are at fault, too." if len(faults) > 1 else ""
         first = faults[0]
         raise ConfigError(first.what, f"{first.why}{others}", f"{CHECK} FILE" if others else first.fix) from first
@@ -95,23 +146,31 @@ def begun(file: QuestionFile, config: RunConfig, typed: Collection[str]) -> RunC
         ConfigError: a held-out set that was typed is larger, or there are no rows for training or validation.
         Otherwise as ``questions``.
     """
-    rows = file.read(config.questions)
-    plan = config.questions.model_copy(update={"sha256": rows.sha256})
-    read = _without_faults(read_questions(rows, plan))
+    plan = _with_digests(file, config.questions)
+    read = questions(file, plan)
     sizes = {split: len(tasks) for split, tasks in read.tasks.items()}
+    source = (read.heldout or read.rows).name
     if not sizes["train"] or not sizes["validation"]:
         why = f"{sizes['train']} of {sum(sizes.values())} are for training, {sizes['validation']} for validation: "
-        why += "a question's text decides, 8 in 100 each for validation and test."
-        raise ConfigError(f"{rows.name} has too few rows.", why, "Add rows.")
+        why += "a question's text decides, "
+        why += "of a held-out file half for test." if read.heldout else "8 in 100 each for validation and test."
+        raise ConfigError(f"{read.rows.name if not sizes['train'] else source} has too few rows.", why, "Add rows.")
     config = config.model_copy(update={"questions": plan.model_copy(update={"domain": read.domain})})
     fitting: dict[str, int] = {}
     for split in ("validation", "test"):
         size = getattr(config.evaluation, split)
         fitting[split] = _fitting(config, size, sizes[split])
         if fitting[split] < size and f"run.evaluation.{split}" in typed:
-            why = f"{rows.name} holds out {sizes[split]} rows for it."
+            why = f"{source} holds out {sizes[split]} rows for it."
             raise ConfigError(f"run.evaluation.{split} = {size} does not fit.", why, f"Set it to {fitting[split]}.")
     return config.model_copy(update={"evaluation": config.evaluation.model_copy(update=fitting)})
+
+
+def _with_digests(file: QuestionFile, plan: QuestionsConfig) -> QuestionsConfig:
+    digests = {"sha256": file.read(plan).sha256}
+    if plan.heldout:
+        digests["heldout_sha256"] = file.read(plan.of_heldout).sha256
+    return plan.model_copy(update=digests)
 
 
 def _fitting(config: RunConfig, size: int, rows: int) -> int:
