@@ -17,7 +17,8 @@ ELSEWHERE = {
     "names of the user's own": (
         "mine.toml", "bench-", "exp-mine", "f-1a2b", "4711", "3f2a91c07be4", "run.tar", "pyproject.toml",
         "calibrator tiny",
-        "mcp search", "t0-003-a0#", "--data rows", "bench report", "mine.jsonl", "train.jsonl", "questions ledger",
+        "mcp search", "t0-003-a0#", "--data rows", "bench report",
+        "mine.jsonl", "train.jsonl", "rows.csv", "questions ledger",
     ),
     "runs of minutes or hours": (
         "--profile climb", "experiment ablation", "experiment retrain",

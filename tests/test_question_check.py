@@ -90,6 +90,63 @@ def test_people_see_the_same_in_words(tmp_path: Path) -> None:
         assert words in shown.out, words
 
 
+# --- a template ------------------------------------------------------------------------------------------------------
+
+STORIES = [
+    {"Body": f" Ann has {n} pens ", "Question": "How many?", "Answer": float(n), "the unit": "pens"} for n in range(50)
+]
+TEMPLATE = "\ufeff{{ Body | trim }}. {{ Question }}{% if Answer > 3 %} In {{ row['the unit'] }}.{% endif %}\n"
+
+
+def test_a_template_makes_questions_of_columns(tmp_path: Path) -> None:
+    path, template = write(tmp_path / "f.jsonl", STORIES), tmp_path / "question.jinja"
+    template.write_text(TEMPLATE)
+    read = check(path, "--template", str(template))
+    assert [row["question"] for row in read["sample"][:2]] == [
+        "Ann has 0 pens. How many?", "Ann has 5 pens. How many? In pens.",
+    ]  # fmt: skip
+    assert {row["correct"] for row in read["sample"]} == {True} and read["columns"]["question"] == "the template"
+    config = with_questions(small(questions={"file": str(path), "template": TEMPLATE.removeprefix("\ufeff")}))
+    kept = RunConfig.recorded(config.to_record()[0])
+    assert questions(LocalQuestions(), kept.questions).tasks["train"], "the log has the template, so its file may go"
+    assert config.questions.order != with_questions(small(questions={"file": str(path)})).questions.order
+
+
+@pytest.mark.parametrize(
+    ("template", "words"),
+    [
+        ("{{ Body", "The template of questions cannot be read. Line 1"),
+        ("{{ Bodi }}", "line 1: no row of questions. Column 'Bodi': the template cannot be filled in"),
+        (
+            "{{ 1 / Answer }}",
+            "line 1: no row of questions. Column '': the template cannot be filled in: float division",
+        ),
+        ("{{ Body.__class__.__mro__[1].__subclasses__() }}", "the template cannot be filled in"),
+        ("{% include '/etc/passwd' %}", "the template cannot be filled in"),
+        ("{% for n in range(1000000000) %}x{% endfor %}", "the template cannot be filled in"),
+        ("{{ row.update({'Answer': 1}) }}", "the template cannot be filled in"),
+        (" ", "the template makes no question"),
+    ],
+)
+def test_a_template_that_cannot_be_filled_in_is_refused_by_row(template: str, words: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "f.jsonl", STORIES)
+    with pytest.raises(ConfigError) as refused:
+        questions(LocalQuestions(), QuestionsConfig(file=str(path), template=template))
+    assert words in str(refused.value)
+
+
+def test_a_template_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "f.jsonl", STORIES)
+    refused = agent0("questions", "check", str(path), "--template", str(tmp_path / "none.jinja"))
+    assert refused.code == 2 and "none.jinja cannot be read" in refused.err
+
+
+def test_an_answer_may_be_the_box_of_a_solution(tmp_path: Path) -> None:
+    rows = [{"question": f"What is {n}?", "solution": f"It is \\boxed{{{n}}}."} for n in range(40)]
+    tasks = questions(LocalQuestions(), QuestionsConfig(file=str(write(tmp_path / "f.jsonl", rows)))).tasks["train"]
+    assert all(task.row and task.question == f"What is {task.row.answer}?" for task in tasks)
+
+
 # --- what must be mended ---------------------------------------------------------------------------------------------
 
 FAULTS: dict[str, tuple[Sequence[Any], tuple[str, str, str]]] = {

@@ -93,6 +93,7 @@ agent0 prompt diff compact/math/student compact/code/student
 agent0 questions check mine.jsonl
 agent0 questions check mine.jsonl --columns question=Frage,answer=Antwort --tolerance 1%
 agent0 questions check train.jsonl --held-out test.jsonl
+agent0 questions check rows.csv --template question.jinja
 agent0 questions ledger LAST
 agent0 report LAST
 agent0 report LAST --full --out page.html

@@ -65,6 +65,12 @@ class QuestionsConfig(Frozen):
         description="question, answer, id, tests, tolerance, kind or level -> its column; others by their usual names. "
         "run start --columns",
     )
+    template: str = Field(
+        "",
+        max_length=32_768,
+        description="Jinja template that makes a row's question of its columns; empty: the question as it is. "
+        "run start --template",
+    )
     tolerance: str = Field(
         "",
         pattern=r"^([\d.]+([eE]-?\d+)?%?)?$",
@@ -89,4 +95,4 @@ class QuestionsConfig(Frozen):
     @property
     def order(self) -> tuple[object, ...]:
         """What decides, with a run's seed, which rows are asked in which order."""
-        return self.sha256, self.heldout_sha256, tuple(sorted(self.columns.items()))
+        return self.sha256, self.heldout_sha256, tuple(sorted(self.columns.items())), self.template

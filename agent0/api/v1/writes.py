@@ -20,7 +20,7 @@ from agent0.errors import AuthError, ConfigError
 from agent0.settings import LARGEST, Settings
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=responses(402))
-REACHES_OUT = (".base_url", ".key_env", "questions.file", "questions.heldout")
+REACHES_OUT = (".base_url", ".key_env", "questions.file", "questions.heldout", "questions.template")
 """Settings that say whom a run calls, with which secret, and what file of the server's it reads."""
 _PROFILE = re.compile(r"[A-Za-z0-9_-]{0,64}")
 Text = Annotated[str, Field(max_length=2000)]

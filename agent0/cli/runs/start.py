@@ -14,7 +14,7 @@ from agent0.cli.models.named_model import BOTH, Model, model_flags
 from agent0.cli.runs.durations import time_or_iterations
 from agent0.cli.runs.foreground import follow_to_end, print_conclusion, require
 from agent0.cli.runs.run import append
-from agent0.cli.tasks.question_options import Columns, Heldout, Tolerance, question_settings
+from agent0.cli.tasks.question_options import Columns, Heldout, Template, Tolerance, question_settings
 from agent0.events.base import Recorded
 from agent0.experiments.smaller_run import difference
 from agent0.settings import RunConfig
@@ -45,6 +45,7 @@ def start(
     heldout: Heldout = None,
     columns: Columns = "",
     tolerance: Tolerance = None,
+    template: Template = None,
     model: Model = None,
     pairs: console.Set = None,
     plugin: console.Plugin = None,
@@ -56,7 +57,7 @@ def start(
     """Start a run and follow it to its end. Ctrl-C stops cleanly; `agent0 run resume` goes on."""
     sizes = {"run__seed": seed, "run__iterations": iterations, "run__tasks": tasks, "run__attempts": attempts}
     limit = time_or_iterations(time, iterations)
-    named = {**question_settings(questions, heldout, columns, tolerance), **model_flags(model, None, *BOTH)}
+    named = {**question_settings(questions, heldout, columns, tolerance, template), **model_flags(model, None, *BOTH)}
     chosen = flags.settings(profile, pairs, plugins=plugin, run__time_limit=limit, **sizes, **named)
     here = not (detach or no_handlers)
     settings = console.run_async(lambda: prepared(chosen, console.say if wait else None, here=here))

@@ -20,19 +20,35 @@ Heldout = Annotated[
     typer.Option("--held-out", metavar="FILE", help="The held-out questions; what repeats them is not trained on."),
 ]
 
+Template = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="A Jinja template that makes the question of a row's columns.")
+]
 
-def question_settings(file: Path | None, heldout: Path | None, columns: str, tolerance: str | None) -> dict[str, Any]:
+
+def question_settings(
+    file: Path | None, heldout: Path | None, columns: str, tolerance: str | None, template: Path | None
+) -> dict[str, Any]:
     """The settings that the flags of a file of questions stand for, dots as ``__``.
 
     Raises:
-        ConfigError: a part of ``columns`` has no ``=``.
+        ConfigError: a part of ``columns`` has no ``=``, or the template cannot be read.
     """
     return {
         "run__questions__file": file,
         "run__questions__heldout": heldout,
         "run__questions__columns": _pairs(columns),
         "run__questions__tolerance": tolerance,
+        "run__questions__template": _text(template) if template else None,
     }
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"The template {file} cannot be read.", f"{error}.", "Name another: --template FILE"
+        ) from error
 
 
 def _pairs(text: str) -> str | None:

@@ -9,7 +9,7 @@ import typer
 
 from agent0.assembly.validate.question_check import QuestionCheck, check_questions
 from agent0.cli import console, flags, lookup
-from agent0.cli.tasks.question_options import Columns, Heldout, Tolerance, question_settings
+from agent0.cli.tasks.question_options import Columns, Heldout, Template, Tolerance, question_settings
 from agent0.errors import Agent0Error, NotFoundError
 from agent0.evaluation.benchmarks.rows.question_file import questions
 from agent0.evaluation.benchmarks.rows.question_rows import Repetition
@@ -27,12 +27,13 @@ def check(
     heldout: Heldout = None,
     columns: Columns = "",
     tolerance: Tolerance = None,
+    template: Template = None,
     pairs: console.Set = None,
     as_json: console.Json = False,
 ) -> None:
     """What a run would read of a file of questions: columns, kinds of answers, split, rows that repeat others, and ten
     rows judged by their own answers. Exit code 1 where rows must be mended: each is named with its column."""
-    settings = flags.settings(None, pairs, **question_settings(file, heldout, columns, tolerance))
+    settings = flags.settings(None, pairs, **question_settings(file, heldout, columns, tolerance, template))
     result = console.run_async(lambda: check_questions(settings))
     if as_json:
         console.data(_plain(result))

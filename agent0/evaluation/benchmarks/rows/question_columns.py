@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from agent0.errors import ConfigError
 from agent0.evaluation.benchmarks import Benchmark, Item, answers, coding
 from agent0.evaluation.benchmarks.rows import ColumnError, Row, published
+from agent0.evaluation.benchmarks.rows.question_template import Render, question_template
 from agent0.grading.answer_types import kinds
 from agent0.grading.tolerance import is_tolerance, measured_in
 from agent0.settings import QuestionsConfig
@@ -29,6 +30,8 @@ USUAL: Mapping[str, tuple[str, ...]] = {
     "level": ("level", "difficulty"),
 }
 """What a column may hold -> names by which it is recognised, in any case, the first that is there."""
+TEMPLATE = "the template"
+"""Where questions are that it makes."""
 _SHOWN = 60
 """Characters of a value that an error repeats."""
 
@@ -61,18 +64,21 @@ def columns_of(fields: Iterable[str], plan: QuestionsConfig) -> Columns:
     if unknown := sorted(plan.columns.keys() - USUAL.keys()):
         why = f"A column may hold {', '.join(USUAL)}."
         raise ConfigError(f"run.questions.columns names {unknown[0][:80]!r}.", why, "--columns question=Q,answer=A")
-    if not plan.columns.keys() & {"question", "answer", "tests"} and (layout := _published(set(fields))):
+    render, used = question_template(plan.template) if plan.template else (None, frozenset[str]())
+    if not (render or plan.columns.keys() & {"question", "answer", "tests"}) and (layout := _published(set(fields))):
         return Columns(layout, {})
     by_name = {field.casefold(): field for field in reversed(fields)}
     usual = {role: [by_name[name] for name in names if name in by_name] for role, names in USUAL.items()}
     names = {role: candidates[0] for role, candidates in usual.items() if candidates} | dict(plan.columns)
     rivals = tuple(usual["answer"][1:]) if "answer" not in plan.columns and "tests" not in names else ()
-    read = {*names.values(), *rivals, *({"solution"} if names.get("answer", "answer") == "answer" else ())}
+    if render:
+        names["question"] = TEMPLATE
+    read = {*names.values(), *rivals, *used, *({"solution"} if names.get("answer", "answer") == "answer" else ())}
     layout = replace(
         answers.MATH,
         name="questions",
         source="GSM8K, MATH, SVAMP, MBPP",
-        convert=partial(_row, names, rivals, plan),
+        convert=partial(_row, names, rivals, plan, render),
         read=_item,
         about=("level", "tolerance", "kind"),
     )
@@ -88,12 +94,24 @@ def _published(fields: set[str]) -> Benchmark | None:
     return answers.MATH if "problem" in fields and fields & {"solution", "answer"} else None
 
 
-def _row(names: Mapping[str, str], rivals: tuple[str, ...], plan: QuestionsConfig, row: Row, file: str, n: int) -> Row:
+def _row(
+    names: Mapping[str, str],
+    rivals: tuple[str, ...],
+    plan: QuestionsConfig,
+    render: Render | None,
+    row: Row,
+    file: str,
+    n: int,
+) -> Row:
     """A row with question and answer, as GSM8K has it, or with an answer that is no number; or with tests."""
+    if render:
+        row = {**row, TEMPLATE: render(row)}
     optional = {role: row[column] for role, column in names.items() if row.get(column) not in (None, "")}
     tests = _tests(names["tests"], optional["tests"]) if "tests" in optional else ""
     answer, question = names.get("answer", "answer"), names.get("question", "question")
-    fields = {**row, **({} if tests else {"answer": _flag(row[answer])}), "question": row[question]}
+    if not tests and (answer in row or not row.get("solution")):
+        row = {**row, "answer": _flag(row[answer])}
+    fields = {**row, "question": row[question]}
     fields["id"] = str(optional.get("id", f"{PurePosixPath(file).name.partition('.')[0]}/{n}"))
     fields |= _deciding(names, optional, plan)
     if "level" in optional:
