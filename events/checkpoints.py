@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from agent0.events.base import Event
-from agent0.events.values import Artifact, Conversation, End, PairedTest, Role, Split
+from agent0.events.values import Artifact, Conversation, End, PairedTest, Role, Split, TrainingStep
 
 Scored = Literal["train", "validation", "test", "benchmark"]
 """What an evaluation scores: a split of our own tasks, or a benchmark."""
@@ -49,6 +49,18 @@ class CheckpointTrained(Event):
     wall_s: float = 0.0
     distilled: dict[str, float] = Field(default_factory=dict)
     """Share of all trajectories and examples that other models wrote, by model; empty: all is the student's own."""
+
+
+class TrainingMeasured(Event):
+    """Steps of a training in order (``train_checkpoint``), beside its ``CheckpointTrained``: of a long one in several
+    events, so that none is large."""
+
+    checkpoint: str
+    role: Role
+    iteration: int
+    first: int
+    """Place of the first of ``steps`` in the training, from 1."""
+    steps: tuple[TrainingStep, ...]
 
 
 class EvaluationRequested(Event):

@@ -22,6 +22,35 @@ class Artifact(Value):
     media: str = "application/octet-stream"
 
 
+class TrainingStep(Value):
+    """One step of an optimiser. What is None is not known, or is nothing that the step's objective has: not 0.
+
+    Means are over the tokens it learned from, of the model before the step moved it, at the objective's temperature.
+    """
+
+    kind: Literal["policy", "replay"]
+    """What its loss is: the objective's, or the likelihood of what is replayed."""
+    loss: float | None
+    """None: no finite number, as the norm."""
+    gradient_norm: float | None
+    """L2, of all weights that are trained, before it is clipped."""
+    learning_rate: float
+    tokens: int
+    """That it learned from."""
+    entropy_estimate: float | None = None
+    """Mean negative log-probability of the tokens, nats: their entropy, estimated by one sample each."""
+    parent_kl: float | None = None
+    """KL(parent || model), nats a token, by k3 on the tokens that the parent sampled."""
+    clip_below: float | None = None
+    """Share of tokens whose ratio was clipped from below, or above."""
+    clip_above: float | None = None
+    mismatch: float | None = None
+    """Mean |log p - log p| of the sampler's and the trainer's parent, nats a token: where the trainer computes the
+    parent, and at the first step, which begins with it."""
+    skipped: bool = False
+    """The weights were not moved: loss or norm is no finite number."""
+
+
 QUESTIONS = "questions"
 """The family of tasks that are rows of a file. None is registered: there is nothing to draw or to solve."""
 

@@ -72,6 +72,7 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "ResultVerified": lambda x: f"{_verdict(x.correct)} by {x.verifier}: {x.reason}, expected {x.expected} got {x.got}",
     "RewardAssigned": _rewarded,
     "TrainingRequested": lambda x: f"train {x.checkpoint} from {x.parent} on events {x.after + 1} to {x.until}",
+    "TrainingMeasured": lambda x: f"steps {x.first} to {x.first + len(x.steps) - 1} of the training of {x.checkpoint}",
     "CheckpointTrained": lambda x: f"trained {x.checkpoint} from {x.parent} on {x.samples} samples in {x.wall_s:.1f} s",
     "GainRequested": lambda x: f"measure what parts of iteration {x.iteration} teach {x.student}",
     "ProbeSelected": lambda x: x.problem or f"{len(x.subsets)} parts, {x.n} tasks that the student does not solve",

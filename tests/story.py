@@ -11,6 +11,7 @@ from agent0.events.base import Recorded, effect_id, sha256
 from agent0.events.values import Artifact, OpenReservation, Usage
 from tests.story_conversation import CONVERSATION
 from tests.story_tasks import DOMAINS, TaskTeller
+from tests.story_training import training_steps
 
 
 def whole_run(
@@ -116,6 +117,9 @@ class Teller(TaskTeller):
 
     def train(self, cause: Recorded) -> Recorded:
         asked: Any = cause.event
+        of = {"checkpoint": asked.checkpoint, "role": asked.role, "iteration": asked.iteration}
+        steps = training_steps(asked.iteration)
+        self.tell(checkpoints.TrainingMeasured(**of, first=1, steps=steps), cause, "train_checkpoint")
         trained = checkpoints.CheckpointTrained(
             checkpoint=asked.checkpoint,
             role=asked.role,

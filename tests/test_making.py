@@ -14,7 +14,7 @@ from agent0.events.base import Event, Recorded, record
 from agent0.events.checkpoints import CheckpointTrained, TrainingRequested
 from agent0.events.experiments import DatasetSelected
 from agent0.events.tasks import ResultVerified, RewardAssigned, TaskAttempted, TaskProposed
-from agent0.events.values import RewardPart, Task, Trajectory, Turn
+from agent0.events.values import RewardPart, Task, TrainingStep, Trajectory, Turn
 from agent0.handlers.raise_alarm import raise_alarm
 from agent0.infra.training.launch.recipe import Recipe
 from agent0.ports.training import TrainingExample, TrainingResult, TrainJob
@@ -90,13 +90,14 @@ class Bench:
     artifacts: MemoryArtifacts
     metrics: dict[str, float] = field(default_factory=dict)
     jobs: list[TrainJob] = field(default_factory=list)
+    steps: tuple[TrainingStep, ...] = ()
 
     def open(self, _: object) -> "Bench":
         return self
 
     async def train(self, job: TrainJob) -> TrainingResult:
         self.jobs.append(job)
-        return TrainingResult(self.artifacts.put(b"adapter"), self.metrics)
+        return TrainingResult(self.artifacts.put(b"adapter"), self.metrics, steps=self.steps)
 
 
 ASKED = TrainingRequested(
@@ -110,9 +111,10 @@ async def made(
     rates: Sequence[float] = (0.25, 0.5, 0.75),
     metrics: Any = None,
     examples: Sequence[TrainingExample] = (),
+    steps: tuple[TrainingStep, ...] = (),
 ) -> tuple[TrainJob, list[Event], MemoryArtifacts]:
     artifacts = MemoryArtifacts()
-    bench = Bench(artifacts, metrics or {"steps": 8.0})
+    bench = Bench(artifacts, metrics or {"steps": 8.0}, steps=steps)
     plan = RunConfig.model_validate({"training": {"student": recipe}})
     history = Past(
         [record(e, run="r", time=NOON, id=f"e{n}").model_copy(update={"seq": n + 1}) for n, e in enumerate(past(rates))]

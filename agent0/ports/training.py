@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from agent0.events.values import Artifact, Trajectory, Turn
+from agent0.events.values import Artifact, TrainingStep, Trajectory, Turn
 from agent0.settings import ActorConfig
 
+GRADIENT_NORM = 1.0
+"""L2 norm to which a trainer clips the gradient of a step."""
 Source = Literal["own", "taught", "made"]
 
 
@@ -55,12 +57,14 @@ class TrainJob:
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """A trained adapter with the metrics of its training (loss, steps, tokens, clip share, seconds…)."""
+    """A trained adapter with the metrics of its training (loss, steps, tokens, clip share, seconds…), and each of its
+    steps where the trainer reports them."""
 
     adapter: Artifact
     metrics: dict[str, float]
     environment: dict[str, str] = field(default_factory=dict)
     """Threads, torch build, CPU capability: what bit-equality depends on."""
+    steps: tuple[TrainingStep, ...] = ()
 
 
 class Trainer(Protocol):

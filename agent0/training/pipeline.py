@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from agent0.errors import OperationError
 from agent0.events.base import Event
-from agent0.events.checkpoints import CheckpointTrained, TrainingRequested
+from agent0.events.checkpoints import CheckpointTrained, TrainingMeasured, TrainingRequested
 from agent0.events.experiments import DatasetSelected
 from agent0.events.values import Artifact, Role
 from agent0.ports.models import Models, Resting
@@ -18,6 +18,9 @@ from agent0.training.distillation import with_distilled
 from agent0.training.manifest import adapter_metadata, canonical, dataset_sha, manifest
 from agent0.training.objectives import clips
 from agent0.training.selection import DatasetSelection, learning_rate, select, settling, training_warning
+
+STEPS_PER_EVENT = 200
+"""About 60 KB: an event that is larger goes to the artifact store, which no table reads."""
 
 
 async def make_checkpoint(
@@ -57,7 +60,7 @@ async def make_checkpoint(
     trained = _with(_trained(request, chosen, settings, distilled), result, selected.manifest)
     if recipe.on_nan == "fail" and (why := training_warning(trained, plan.training)):
         raise OperationError("This training is not to be used.", f"{why}.", "Or set on_nan = skip.")
-    return [selected, trained]
+    return [selected, *_steps(request, result), trained]
 
 
 def settings_of(role: Role, iteration: int, plan: RunConfig) -> dict[str, object]:
@@ -106,6 +109,19 @@ def _job(request: TrainingRequested, chosen: DatasetSelection, settings: dict[st
         adapter_metadata(request, settings, dataset),
         chosen.examples,
     )
+
+
+def _steps(request: TrainingRequested, result: TrainingResult) -> list[TrainingMeasured]:
+    return [
+        TrainingMeasured(
+            checkpoint=request.checkpoint,
+            role=request.role,
+            iteration=request.iteration,
+            first=done + 1,
+            steps=result.steps[done : done + STEPS_PER_EVENT],
+        )
+        for done in range(0, len(result.steps), STEPS_PER_EVENT)
+    ]
 
 
 def _with(trained: CheckpointTrained, result: TrainingResult, manifest: Artifact) -> CheckpointTrained:

@@ -1,4 +1,4 @@
-"""A training half done, on disk: weights, the optimizers' memory and the counts, so that a killed one goes on.
+"""A training half done, on disk: weights, the optimizers' memory, counts and steps, so that a killed one goes on.
 
 What is restored is exactly what was, so a training that was killed at any step ends in the same adapter.
 """
@@ -15,6 +15,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch.optim import Optimizer
+
+from agent0.events.values import TrainingStep
 
 _STATE = ("step", "exp_avg", "exp_avg_sq", "momentum_buffer")
 """What AdamW and Muon remember of a weight."""
@@ -33,7 +35,14 @@ class HalfDone:
         """Whether ``every_s`` seconds have passed since the last save."""
         return self.path is not None and monotonic() - self._last >= self.every_s
 
-    def save(self, model: Any, optimizers: Sequence[Optimizer], done: int, counts: Mapping[str, float]) -> None:
+    def save(
+        self,
+        model: Any,
+        optimizers: Sequence[Optimizer],
+        done: int,
+        counts: Mapping[str, float],
+        steps: Sequence[TrainingStep],
+    ) -> None:
         """Keep the state after ``done`` steps; the file is whole or not there."""
         if self.path is None:
             return
@@ -44,27 +53,29 @@ class HalfDone:
             state = _mover(optimizers, parameter).state.get(parameter, {})
             tensors |= {f"{index}.{name}": state[name].detach().cpu().clone() for name in _STATE if name in state}
         note = {"job": self.job, "done": str(done), "counts": json.dumps(dict(counts))}
+        note["steps"] = json.dumps([step.model_dump() for step in steps])
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         partial = self.path.with_suffix(f".{os.getpid()}")
         save_file(tensors, partial, metadata=note)
         partial.replace(self.path)
 
-    def restore(self, model: Any, optimizers: Sequence[Optimizer]) -> tuple[int, dict[str, float]]:
-        """(steps done, counts) of what was kept, put back into model and optimizers; (0, {}) where there is nothing of
-        this job, or nothing that fits."""
+    def restore(self, model: Any, optimizers: Sequence[Optimizer]) -> tuple[int, dict[str, float], list[TrainingStep]]:
+        """(steps done, counts, steps) of what was kept, put back into model and optimizers; (0, {}, []) where there is
+        nothing of this job, or nothing that fits."""
         self._last = monotonic()
         if self.path is None or not self.path.is_file():
-            return 0, {}
+            return 0, {}, []
         try:
             with safe_open(self.path, "pt") as kept:
                 note = kept.metadata() or {}
-                if note.get("job") != self.job:
-                    return 0, {}
+                if note.get("job") != self.job or "steps" not in note:
+                    return 0, {}, []
                 tensors = {name: kept.get_tensor(name) for name in kept.keys()}  # noqa: SIM118 (no mapping)
         except (SafetensorError, OSError):
-            return 0, {}
+            return 0, {}, []
         _put_back(model, optimizers, tensors)
-        return int(note["done"]), {name: float(value) for name, value in json.loads(note["counts"]).items()}
+        counts = {name: float(value) for name, value in json.loads(note["counts"]).items()}
+        return int(note["done"]), counts, [TrainingStep(**step) for step in json.loads(note["steps"])]
 
 
 def _trainable(model: Any) -> list[torch.nn.Parameter]:

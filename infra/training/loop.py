@@ -1,6 +1,5 @@
 """One training job, inside the worker process. Nothing of a job stays behind: same job, same adapter."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import torch
 
 from agent0.errors import OperationError
+from agent0.events.values import TrainingStep
 from agent0.infra.engine.adapter import WHOLE, Adapter, lora_settings, pack, unpack
 from agent0.infra.engine.chat_template import Chat, tokenizer_of
 from agent0.infra.engine.formats.best_format import processor
@@ -28,9 +28,9 @@ from agent0.infra.training.optimizers import Movers
 from agent0.infra.training.packed_lora import PackedBase, PackedLora
 from agent0.infra.training.progress import Pace, StepProgress
 from agent0.infra.training.step import Step
-from agent0.ports.training import Sample, TrainJob
+from agent0.infra.training.step_records import of_training, step_record
+from agent0.ports.training import GRADIENT_NORM, Sample, TrainJob
 
-GRADIENT_NORM = 1.0
 BONUS = "Set run.training.<role>.entropy to 0."
 
 
@@ -49,6 +49,7 @@ class Training:
         self._team = Team(device, self._precision)
         self._loaded: tuple[Any, Any] | None = None
         self._recomputing = False
+        self._steps: tuple[TrainingStep, ...] = ()
         torch.set_num_threads(threads)
 
     def environment(self) -> dict[str, str]:
@@ -102,6 +103,12 @@ class Training:
         metrics = tally.metrics(recipe.optimised.per) | left_out | memory_metrics
         return pack(Adapter(start.settings, weights, dict(job.metadata))), metrics
 
+    def train_with_steps(
+        self, job: TrainJob, parent: bytes, kept: str = "", every_s: float = 10.0
+    ) -> tuple[bytes, dict[str, float], tuple[TrainingStep, ...]]:
+        """Train as ``train`` does; return the steps in order, too."""
+        return *self.train(job, parent, kept, every_s), self._steps
+
     def _load(self) -> tuple[Any, Any]:
         """Base and tokenizer: packed where its samples are written so, else as transformers loads them."""
         if self._packed:
@@ -154,21 +161,22 @@ class Training:
         room: str,
     ) -> None:
         movers = Movers(model, recipe, self._team)
-        done, counts = half.restore(model, movers.plain)
-        tally.take_up(counts)
+        done, counts, records = half.restore(model, movers.plain)
+        tally.take_up(counts, records)
         pace = Pace(len(steps), done, self.report, room)
         for index, (kind, batch) in enumerate(steps[done:], done):
-            movers.begin(recipe.pace(index, len(steps)))
-            metrics = step.gradients(kind, batch, index)
-            loss, norm = metrics.pop("loss"), float(self._team.clip(movers.own, GRADIENT_NORM))
-            sound = math.isfinite(loss) and math.isfinite(norm)
-            if sound or self._team.scaled:  # a scale that was too large is lowered by the step that is not taken
+            share = recipe.pace(index, len(steps))
+            movers.begin(share)
+            sums = step.gradients(kind, batch, index)
+            loss, norm = sums.pop("loss"), float(self._team.clip(movers.own, GRADIENT_NORM))
+            record = step_record(kind, batch, sums, loss, norm, share * recipe.lr)
+            if not record.skipped or self._team.scaled:  # a scale too large is lowered by the step that is not taken
                 movers.step()
-            tally.add({**metrics, **learned_tokens(batch)} if sound else {})
-            tally.step(kind, loss) if sound else tally.skip()
+            tally.step(record, of_training(sums) | learned_tokens(batch))
             pace.step()
             if self._team.first and half.save_now():
-                half.save(model, movers.plain, index + 1, tally.counts())
+                half.save(model, movers.plain, index + 1, tally.counts(), tally.steps)
+        self._steps = tuple(tally.steps)
 
 
 def _kind_of(base: Any) -> str:

@@ -80,7 +80,8 @@ class LoraTrainer(Trainer):
             self._kept / progress_file_name(job.metadata.get("checkpoint", ""), job.seed) if self._kept else None
         )
         try:
-            data, metrics = await self._worker.call("train", job, parent, str(kept or ""), self._every_s)
+            call = ("train_with_steps", job, parent, str(kept or ""), self._every_s)
+            data, metrics, steps = await self._worker.call(*call)
             environment = await self._worker.call("environment")
         finally:
             if self._progress_file:
@@ -91,7 +92,7 @@ class LoraTrainer(Trainer):
             else:
                 await self._worker.rest()
         environment["base"] = base
-        result = TrainingResult(self._artifacts.put(data, MEDIA), metrics, environment)
+        result = TrainingResult(self._artifacts.put(data, MEDIA), metrics, environment, steps)
         if kept:  # only now nothing of it is needed any more
             kept.unlink(missing_ok=True)
         return result

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from agent0.errors import OperationError
-from agent0.infra.training.launch.recipe import Kind, Recipe
+from agent0.events.values import TrainingStep
+from agent0.infra.training.launch.recipe import Recipe
 from agent0.ports.training import Sample
 
 OF = "of."
@@ -25,22 +26,23 @@ def learned_tokens(batch: Sequence[Sample]) -> dict[str, float]:
 
 
 class MetricTally:
-    """Counts and sums of training metrics by name, the time since the start, and how differently sampler and trainer
-    compute the samples (``mismatch``)."""
+    """Counts and sums of training metrics by name, the record of each step, the time since the start, and how
+    differently sampler and trainer compute the samples (``mismatch``)."""
 
     def __init__(self, mismatch: Mapping[str, float]) -> None:
         self._held: dict[str, float] = {}
+        self.steps: list[TrainingStep] = []
         self._mismatch = mismatch
         self._start = time.monotonic()
 
-    def step(self, kind: Kind, loss: float) -> None:
-        """A step was taken."""
-        before = "" if kind == "policy" else "replay_"
-        self.add({f"{before}loss": loss, f"{before}steps": 1.0})
-
-    def skip(self) -> None:
-        """A step was left out: its loss or gradient was no finite number."""
-        self.add({"skipped": 1.0})
+    def step(self, step: TrainingStep, sums: Mapping[str, float]) -> None:
+        """Count a step with its ``sums``; of one that was skipped, that it was."""
+        self.steps.append(step)
+        if step.skipped or step.loss is None:
+            self.add({"skipped": 1.0})
+            return
+        before = "" if step.kind == "policy" else "replay_"
+        self.add({**sums, f"{before}loss": step.loss, f"{before}steps": 1.0})
 
     def add(self, metrics: Mapping[str, float]) -> None:
         """Add these to what is held."""
@@ -51,9 +53,9 @@ class MetricTally:
         """Everything but when it began."""
         return dict(self._held)
 
-    def take_up(self, counts: Mapping[str, float]) -> None:
+    def take_up(self, counts: Mapping[str, float], steps: Sequence[TrainingStep]) -> None:
         """Go on from these."""
-        self._held = dict(counts)
+        self._held, self.steps = dict(counts), [*steps]
 
     def metrics(self, per: str) -> dict[str, float]:
         """Means over steps (losses) and over the policy's tokens or rows, whichever its objective counts."""

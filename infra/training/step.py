@@ -17,6 +17,7 @@ from agent0.infra.training.launch.distributed import Team
 from agent0.infra.training.launch.recipe import Kind, Recipe
 from agent0.infra.training.metrics import OF, check_mismatch, differences, mismatch
 from agent0.infra.training.packed_lora import PackedLora
+from agent0.infra.training.step_records import token_sums
 from agent0.ports.training import Sample
 from agent0.training.objectives import Loss, MinibatchRows
 from agent0.training.objectives.policy_gradient import (
@@ -87,8 +88,8 @@ class Step:
     def gradients(self, kind: Kind, batch: Sequence[Sample], index: int = 0) -> dict[str, float]:
         """Accumulate the gradients of a minibatch, the one at ``index`` of its training.
 
-        Returns the ``loss`` of the whole minibatch, and for the policy its ``tokens`` and ``rows`` and the objective's
-        own metrics.
+        Returns the ``loss`` of the whole minibatch, and for the policy its ``tokens`` and ``rows``, the objective's own
+        metrics and, of a policy gradient, ``token_sums``.
         """
         self._draws.manual_seed((self._seed * 1_000_003 + index) % 2**63)
         learned = sum(sum(path.mask) for path in paths_of(batch))
@@ -98,12 +99,15 @@ class Step:
         mine = self._team.share(batch)
         with self._sharing(mine):
             for part in self._parts(mine):
-                part_loss = self._policy(part, learned / len(batch)) if kind == "policy" else self._replay(part)
+                if kind == "policy":
+                    part_loss, sums = self._policy(part, learned / len(batch), index)
+                else:
+                    part_loss, sums = self._replay(part), {}
                 share = part_loss.loss / total
                 self._team.backward(share)
                 loss = loss + share.detach()
-                for name, value in part_loss.metrics.items():
-                    metrics[f"{OF}{name}"] = metrics.get(f"{OF}{name}", 0.0) + float(value)
+                for name, value in ({f"{OF}{name}": value for name, value in part_loss.metrics.items()} | sums).items():
+                    metrics[name] = metrics.get(name, 0.0) + float(value)
         counts = {"tokens": float(learned), "rows": float(len(batch))} if kind == "policy" else {}
         return self._team.merged({"loss": float(loss), **metrics}) | counts
 
@@ -111,8 +115,9 @@ class Step:
         """What a minibatch's sum is divided by (``Objective.per``); attempts that count alike are weighed so."""
         return {"row": rows, "budget": rows * self._recipe.max_tokens}.get(per, learned)
 
-    def _policy(self, part: Sequence[Sample], mean: float) -> Loss:
-        """The loss of some rows of a minibatch that learns ``mean`` tokens of each."""
+    def _policy(self, part: Sequence[Sample], mean: float, index: int) -> tuple[Loss, dict[str, Tensor]]:
+        """The loss of some rows of the minibatch at ``index``, which learns ``mean`` tokens of each, and their
+        ``token_sums``."""
         logprobs, batch, entropy = self._logprobs(part, self._recipe.heat, stretched=self._objective.likelihood)
         rows = self._rows(part, logprobs, batch, slice(0, len(part)))
         if part[0].over:
@@ -121,15 +126,22 @@ class Step:
         if self._objective.per == "attempt":
             rows = replace(rows, weight=by_attempt(rows.weight, rows.mask, mean))
         loss = self._objective.loss(rows, self._recipe)
+        sums = self._token_sums(rows, batch.behaviour, index)
         if entropy is not None:
             bonus = entropy_bonus(entropy[: len(part)], rows.mask, rows.weight)
             loss = Loss(loss.loss - self._recipe.entropy * bonus, {**loss.metrics, "entropy": bonus.detach()})
         if not self._recipe.penalised:
-            return loss
+            return loss, sums
         reference = self._remembered(self._base, part, logprobs) if self._recipe.from_base else rows.reference
         assert reference is not None  # noqa: S101 - who penalises has remembered
         gap = divergence(rows.logprobs, reference, rows.mask, rows.weight)
-        return Loss(loss.loss + self._recipe.kl * gap, {**loss.metrics, "kl": gap.detach()})
+        return Loss(loss.loss + self._recipe.kl * gap, {**loss.metrics, "kl": gap.detach()}), sums
+
+    def _token_sums(self, rows: MinibatchRows, sampler: Tensor, index: int) -> dict[str, Tensor]:
+        """Only a policy gradient has them: its samples are the parent's, at one temperature with its likelihoods."""
+        if not self._objective.ratio or self._recipe.heat != self._recipe.temperature:
+            return {}
+        return token_sums(rows.logprobs, sampler, rows.reference, rows.mask, first=index == 0)
 
     def _replay(self, part: Sequence[Sample]) -> Loss:
         logprobs, batch, _ = self._logprobs(part, 1.0, stretched=True)

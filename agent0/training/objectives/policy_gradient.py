@@ -42,7 +42,9 @@ def clipped_surrogate(rows: MinibatchRows, *, clip_low: float, ratio: Ratio = "t
     gain = (ratios * worth).minimum(bounded * worth)
     kept = (gain * by_token(rows.weight)).masked_fill(~sampled, 0.0)
     clipped = sampled & (bounded * worth < ratios * worth)
-    return Loss(-kept.sum(), {"ratio": (ratios.detach() * sampled).sum(), "clip_share": clipped.sum()})
+    below, above = (clipped & (worth < 0)).sum(), (clipped & (worth > 0)).sum()
+    shares = {"clip_share": clipped.sum(), "clip_below": below, "clip_above": above}
+    return Loss(-kept.sum(), {"ratio": (ratios.detach() * sampled).sum(), **shares})
 
 
 def weighted_likelihood(rows: MinibatchRows, *, ratio: Ratio) -> Loss:
@@ -57,7 +59,8 @@ def weighted_likelihood(rows: MinibatchRows, *, ratio: Ratio) -> Loss:
     bound = 1 + rows.clip_high[:, None]
     gain = ratios.minimum(bound) * rows.advantage[:, None] * rows.logprobs
     kept = (gain * by_token(rows.weight)).masked_fill(~sampled, 0.0)
-    return Loss(-kept.sum(), {"ratio": (ratios * sampled).sum(), "clip_share": (sampled & (ratios > bound)).sum()})
+    above = (sampled & (ratios > bound)).sum()
+    return Loss(-kept.sum(), {"ratio": (ratios * sampled).sum(), "clip_share": above, "clip_above": above})
 
 
 def divergence(logprobs: "Tensor", reference: "Tensor", mask: "Tensor", weight: "Tensor") -> "Tensor":
