@@ -278,6 +278,7 @@ IDLE = {
     "settle_review",
     "solve_submission",
     "watch_budget",
+    "watch_training",
 }
 """Handlers that have nothing to do in a brief run of short tasks: none of their reactions can fail there.
 ``measure_gain`` has its own in ``tests/test_gain.py``, ``guard_run`` in ``tests/test_guards.py``."""
