@@ -34,13 +34,18 @@ POINTS = tuple(
     for series, value in zip(("curve/validation", "iteration/reward"), values, strict=True)
     if value is not None
 )
-FOUND = RunSeries("tiny-1a2b3c", "tiny", {"student.lr": 0.1, "curriculum.levels": [1, 2], "long": "x" * 900}, POINTS)
+TRAININGS = tuple(
+    Point("training/student/loss", step, 1_700_000_000.5 + step, loss) for step, loss in ((1, 0.5), (2, 0.25), (3, 1.5))
+)
+FOUND = RunSeries(
+    "tiny-1a2b3c", "tiny", {"student.lr": 0.1, "curriculum.levels": [1, 2], "long": "x" * 900}, POINTS, TRAININGS
+)
 SMALL = ("--profile", "scripted", "--tasks", "3", "--attempts", "2", "--iterations", "1", "-s", "run.evaluation.test=2",
          "-s", "run.evaluation.validation=2", "-s", "sandbox.workers=1")  # fmt: skip
 
 
 def expected() -> set[tuple[str, int, float]]:
-    return {(point.series, point.step, point.value) for point in POINTS}
+    return {(point.series, point.step, point.value) for point in (*POINTS, *TRAININGS)}
 
 
 def test_tables_have_a_row_for_each_step(tmp_path: Path) -> None:
@@ -54,6 +59,9 @@ def test_tables_have_a_row_for_each_step(tmp_path: Path) -> None:
     with export(FOUND, "csv", tmp_path).open() as file:
         read = [{k: float(v) if v else None for k, v in row.items()} for row in csv.DictReader(file)]
     assert read == rows
+    with (tmp_path / "tiny-1a2b3c-steps.csv").open() as file:
+        losses = {row["step"]: row["training/student/loss"] for row in csv.DictReader(file)}
+    assert losses == {"1": "0.5", "2": "0.25", "3": "1.5"}
 
 
 def fields(message: bytes) -> Iterator[tuple[int, Any]]:
@@ -138,7 +146,7 @@ def test_wandb_keeps_it_offline(tmp_path: Path) -> None:
         record = wandb_internal_pb2.Record.FromString(data)
         if record.WhichOneof("record_type") == "history":
             values = {(one.key or one.nested_key[0]): one.value_json for one in record.history.item}
-            step = int(values["_step"])
+            step = int(values.pop("training/step", values["_step"]))
             kept |= {(name, step, float(text)) for name, text in values.items() if not name.startswith("_")}
     assert kept == expected() and place.name.startswith("offline-run-")
 

@@ -12,6 +12,12 @@ def shown_iteration(number: int) -> str:
 WITHIN = ("checked", "checkable", "solved_at_once", "solved_within", "lower95_within", "upper95_within")
 """What stands beside accuracy where answers could be checked."""
 
+STEP_COLUMNS = (
+    "checkpoint", "steps", "skipped", "loss", "gradient_norm", "largest_norm", "entropy_estimate", "largest_kl",
+    "clip_below", "clip_above", "mismatch",
+)  # fmt: skip
+"""Of a training, what is printed; ``agent0 projections query`` has each step."""
+
 
 def model_columns(row: Row) -> Row:
     """A row of ``agent0.projections.model_usage.model_stats`` with amounts in dollars: a cost that is not wholly known

@@ -9,6 +9,7 @@ from agent0.projections.evaluations import learning_curve, list_evaluations, sco
 from agent0.projections.failures import list_missing
 from agent0.projections.indexes import rejections
 from agent0.projections.runs import iterations_made, show_run
+from agent0.projections.training_steps import list_trainings
 from agent0.report.alarm_groups import grouped
 from agent0.report.answers import held_out_gain, run_answer
 from agent0.report.columns import WITHIN
@@ -53,6 +54,7 @@ def overview(db: sqlite3.Connection, run: str, here: LocalState = NOWHERE, *, de
         "test": [_measured(e) for e in tests],
         "truncated": [{name: e[name] for name in ("evaluation", "truncated", "n")} for e in done if e["truncated"]],
         **_alarms(db, row["run"]),
+        "trainings": list_trainings(db, row["run"]),
         "failures": list_missing(db, row["run"]),
         "refused": {row["reason"]: row["tasks"] for row in rejections(db, row["run"])},
         "benchmarks": benchmark_scores(db, row["run"], done),

@@ -23,7 +23,7 @@ FURTHEST_KL = 0.5
 """Nats a token between parent and model: ten times the largest ``target_kl`` at which Spinning Up's PPO stops early
 (0.01 to 0.05). A run of profile ``tiny``, of few and long steps, reaches 0.15."""
 MOST_CLIPPED = 0.5
-"""Share of tokens: beyond it most of a minibatch teaches nothing. PPO's is mostly below 0.2."""
+"""Share of tokens: beyond it most of a minibatch teaches nothing, or less than it should. PPO's is mostly below 0.2."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def parent_kl(history: StepHistory) -> Iterator[Excess]:
 
 
 @step_alarm(
-    "{value:.0%} of the tokens were clipped and taught nothing, beyond {limit:.0%}; "
+    "{value:.0%} of the tokens were clipped, beyond {limit:.0%}; "
     "a lower run.training.{role}.lr or fewer epochs is the usual remedy"
 )
 def clipping(history: StepHistory) -> Iterator[Excess]:

@@ -168,6 +168,17 @@ def test_the_past_is_said_and_kept(client: TestClient) -> None:
     assert client.get("/runs/r1?at=99999", headers=HTML).status_code == 404
 
 
+def test_every_training_step_is_drawn_as_of_the_moment(client: TestClient) -> None:
+    title = "Training, step by step"
+    text = client.get("/runs/r1", headers=HTML).text
+    assert title in text and "gradient norm, before clipping over 18 steps" in text
+    trainings = client.get("/runs/r1.json").json()["run"]["trainings"]
+    assert [row["steps"] for row in trainings] == [6] * 6
+    seq = next(row["seq"] for row in client.get("/v1/events?run=r1&type=TrainingMeasured").json()["data"])
+    before, behind = (client.get(f"/runs/r1?at={seq + n}", headers=HTML).text for n in (-1, 0))
+    assert title not in before and "over 6 steps" in behind
+
+
 def test_what_is_empty_names_the_next_command(tmp_path: Path) -> None:
     client = seeing(tmp_path)
     assert "agent0 run start" in client.get("/runs").text

@@ -29,6 +29,8 @@ from agent0.projections.events import event_stats, extent, show_event
 from agent0.projections.failures import list_failures
 from agent0.projections.runs import list_runs
 from agent0.projections.seals import list_seals
+from agent0.projections.training_steps import list_training_steps
+from agent0.report.charts.training_steps import step_panels
 
 Turn = Annotated[int, Query(ge=1, le=1_000_000, description="the page that has this turn")]
 Number = Annotated[float | None, Query(allow_inf_nan=False)]
@@ -88,9 +90,10 @@ def run(context: Context, run: str, at: At = 0) -> Shown:
     """One run: answer, why, curve, scores, what happens now."""
     with context.tables() as live, context.tables(at) as db:
         data, end = readings.run_data(context, db, run, at), readings.moments(live, run)
-    row = data["run"]
+        row = data["run"]
+        panels = step_panels(list_training_steps(db, row["run"]))
     lines = curves([[{**point, "validation": point[key]} for point in row["validation"]] for key in CURVES])
-    drawn = {"curve": curve(row["validation"]), "lines": lines, "curves": CURVES}
+    drawn = {"curve": curve(row["validation"]), "lines": lines, "curves": CURVES, "panels": panels}
     more: Row = {**drawn, "moments": end, "link": linker(row["run"], at)}
     actions = WORDS.get(row["status"], ()) if context.log and not at else ()
     more |= {"removable": bool(context.log) and not at and row["status"] in OVER, "hidden": row["hidden"]}

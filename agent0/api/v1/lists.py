@@ -19,6 +19,7 @@ from agent0.projections.evaluations import list_evaluations
 from agent0.projections.experiments import list_experiments, show_experiment
 from agent0.projections.model_usage import model_stats
 from agent0.projections.runs import resolve
+from agent0.projections.training_steps import list_trainings
 
 Name = Annotated[str, Path(max_length=200)]
 Of = Annotated[str, Query(alias="run", max_length=200, description="of one run only")]
@@ -45,11 +46,13 @@ def checkpoints(
 
 @tagged.get("/checkpoints/{run}/{checkpoint}", operation_id="show_checkpoint", tags=["models"])
 def checkpoint(context: Context, run: Name, checkpoint: Name, at: At = 0) -> Row:
-    """One checkpoint: what it was made of, how it was judged, and every score it has."""
+    """One checkpoint: what it was made of, what the steps of its `training` come to, how it was judged, and every score
+    it has."""
     with context.tables(at) as db:
         row = find_checkpoint(db, f"{resolve(db, run)}/{checkpoint}")
         scores = [score for score in list_evaluations(db, row["run"]) if score["checkpoint"] == row["checkpoint"]]
-    return {**row, "evaluations": scores}
+        steps = list_trainings(db, row["run"], row["checkpoint"])
+    return {**row, "evaluations": scores, "training": next(iter(steps), None)}
 
 
 @tagged.get("/experiments", operation_id="list_experiments", tags=["experiments"])

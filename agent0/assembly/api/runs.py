@@ -100,7 +100,8 @@ class Run:
             return Rows(learning_curve(db, self.id))
 
     def metrics(self) -> Rows:
-        """Everything that it measured, a row each: ``series``, ``step`` (0: untrained), ``time``, ``value``."""
+        """Everything that it measured by iteration, a row each: ``series``, ``step`` (0: untrained), ``time``,
+        ``value``; steps of trainings are the table ``training_steps``."""
         with self.folder.tables() as db:
             return Rows(asdict(point) for point in measured(db, self.id).points)
 

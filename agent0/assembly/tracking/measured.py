@@ -1,7 +1,8 @@
 """Part of the rim: everything that a run measured, as points of named series."""
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,8 +11,12 @@ from agent0.projections.base import Row
 from agent0.projections.evaluations import learning_curve, list_evaluations
 from agent0.projections.iterations import list_iterations
 from agent0.projections.runs import iterations_made, show_run
+from agent0.projections.training_steps import list_training_steps
 
 NOT_MEASURED = ("iteration", "run", "student", "teacher", "measured", "checkpoint")
+
+NOT_STEPPED = ("step", "run", "role", "kind", "checkpoint", "recorded")
+"""Columns of a step that are no values of it."""
 
 
 @dataclass(frozen=True)
@@ -27,25 +32,35 @@ class Point:
 
 @dataclass(frozen=True)
 class RunSeries:
-    """What a run measured: its settings by dotted key, and its points, step by step."""
+    """What a run measured: its settings by dotted key, its points by iteration, and those of its ``trainings``, whose
+    ``step`` counts the optimiser's steps of a role, from 1 through all of its trainings."""
 
     run: str
     name: str
     settings: Mapping[str, object]
     points: tuple[Point, ...]
+    trainings: tuple[Point, ...] = ()
 
     def rows(self) -> list[dict[str, float | None]]:
-        """A row for each step: ``step``, then every series, None where it has no value there."""
-        names = sorted({point.series for point in self.points})
-        steps: dict[int, dict[str, float | None]] = {}
-        for point in self.points:
-            steps.setdefault(point.step, dict.fromkeys(names))[point.series] = point.value
-        return [{"step": step, **row} for step, row in sorted(steps.items())]
+        """A row for each iteration done: ``step``, then every series, None where it has no value there."""
+        return _rows(self.points)
+
+    def training_rows(self) -> list[dict[str, float | None]]:
+        """The same for each step of the optimiser."""
+        return _rows(self.trainings)
+
+
+def _rows(points: Sequence[Point]) -> list[dict[str, float | None]]:
+    names = sorted({point.series for point in points})
+    steps: dict[int, dict[str, float | None]] = {}
+    for point in points:
+        steps.setdefault(point.step, dict.fromkeys(names))[point.series] = point.value
+    return [{"step": step, **row} for step, row in sorted(steps.items())]
 
 
 def measured(db: sqlite3.Connection, run: str) -> RunSeries:
-    """Collect the learning curve (``curve/…``), the measures of each iteration (``iteration/…``) and the test scores
-    (``test/…``) of ``run`` from the tables.
+    """Collect the learning curve (``curve/…``), the measures of each iteration (``iteration/…``), the test scores
+    (``test/…``) and every step of the trainings (``training/ROLE/…``) of ``run`` from the tables.
 
     Raises:
         NotFoundError: there is no such run.
@@ -64,7 +79,7 @@ def measured(db: sqlite3.Connection, run: str) -> RunSeries:
             series = "test/forced_tool" if evaluation["forced_tool"] else "test/accuracy"
             points.append(Point(series, step, _seconds(evaluation["evaluated"]), float(evaluation["accuracy"])))
     points.sort(key=lambda point: (point.step, point.series))
-    return RunSeries(name, str(row["name"]), dict(leaves(row["config"])), tuple(points))
+    return RunSeries(name, str(row["name"]), dict(leaves(row["config"])), tuple(points), tuple(_trainings(db, name)))
 
 
 def _points(group: str, rows: list[Row], times: Mapping[int, float], began: float) -> Iterator[Point]:
@@ -73,6 +88,17 @@ def _points(group: str, rows: list[Row], times: Mapping[int, float], began: floa
             if column not in NOT_MEASURED and isinstance(value, int | float):
                 time = times.get(row["iteration"], began)
                 yield Point(f"{group}/{column}", int(row["iteration"]) + 1, time, float(value))
+
+
+def _trainings(db: sqlite3.Connection, run: str) -> Iterator[Point]:
+    taken: Counter[str] = Counter()
+    for row in list_training_steps(db, run):
+        taken[row["role"]] += 1
+        for column, value in row.items():
+            if column not in NOT_STEPPED and isinstance(value, int | float):
+                name = "replay_loss" if column == "loss" and row["kind"] == "replay" else column
+                series = f"training/{row['role']}/{name}"
+                yield Point(series, taken[row["role"]], _seconds(row["recorded"]), float(value))
 
 
 def _seconds(stamp: str) -> float:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -53,12 +54,11 @@ def _silent() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _csv(run_measures: RunSeries, folder: Path) -> Path:
-    return Rows(run_measures.rows()).write(folder / f"{run_measures.run}.csv")
-
-
-def _parquet(run_measures: RunSeries, folder: Path) -> Path:
-    return Rows(run_measures.rows()).write(folder / f"{run_measures.run}.parquet")
+def _table(ending: str, run_measures: RunSeries, folder: Path) -> Path:
+    """RUN.csv by iteration, and where a training had steps RUN-steps.csv by these."""
+    if run_measures.trainings:
+        Rows(run_measures.training_rows()).write(folder / f"{run_measures.run}-steps.{ending}")
+    return Rows(run_measures.rows()).write(folder / f"{run_measures.run}.{ending}")
 
 
 def _mlflow(run_measures: RunSeries, folder: Path) -> Path:
@@ -74,10 +74,11 @@ def _mlflow(run_measures: RunSeries, folder: Path) -> Path:
         if existing
         else client.create_experiment("agent0", (folder / "artifacts").absolute().as_uri())
     )
-    milliseconds = [round(1000 * point.time) for point in run_measures.points] or [0]
+    measures = (*run_measures.points, *run_measures.trainings)
+    milliseconds = [round(1000 * point.time) for point in measures] or [0]
     run = client.create_run(experiment, min(milliseconds), {"agent0.run": run_measures.run}, run_measures.run)
     metric, param = mlflow.entities.Metric, mlflow.entities.Param
-    points = [metric(p.series, p.value, at, p.step) for p, at in zip(run_measures.points, milliseconds, strict=False)]
+    points = [metric(p.series, p.value, at, p.step) for p, at in zip(measures, milliseconds, strict=False)]
     params = [param(key, str(value)[:LONGEST]) for key, value in run_measures.settings.items()]
     for values, name in ((points, "metrics"), (params, "params")):
         for first in range(0, len(values), 100):
@@ -95,16 +96,26 @@ def _wandb(run_measures: RunSeries, folder: Path) -> Path:
         mode="offline", dir=str(folder), project="agent0", id=run_measures.run, name=run_measures.name,
         config=dict(run_measures.settings), settings=settings,
     )  # fmt: skip
-    for row in run_measures.rows():
-        run.log({name: value for name, value in row.items() if name != "step" and value is not None}, step=row["step"])
+    rows = run_measures.rows()
+    for row in rows:
+        run.log(_values(row), step=row["step"])
+    if run_measures.trainings:  # an axis of their own, behind the iterations
+        run.define_metric("training/*", step_metric="training/step")
+    last = int(rows[-1]["step"] or 0) if rows else 0
+    for row in run_measures.training_rows():
+        run.log({"training/step": row["step"], **_values(row)}, step=last + int(row["step"] or 0))
     run_folder = Path(run.dir).parent
     run.finish()
     return run_folder
 
 
+def _values(row: Mapping[str, float | None]) -> dict[str, float]:
+    return {name: value for name, value in row.items() if name != "step" and value is not None}
+
+
 SINKS: Mapping[str, Callable[[RunSeries, Path], Path]] = {
-    "csv": _csv,
-    "parquet": _parquet,
+    "csv": partial(_table, "csv"),
+    "parquet": partial(_table, "parquet"),
     "tensorboard": write_events,
     "mlflow": _mlflow,
     "wandb": _wandb,

@@ -31,7 +31,7 @@ def write_events(run_measures: RunSeries, folder: Path) -> Path:
 def _messages(run_measures: RunSeries) -> Iterator[bytes]:
     began = run_measures.points[0].time if run_measures.points else 0.0
     yield _double(1, began) + _bytes(3, b"brain.Event:2")
-    for point in run_measures.points:
+    for point in (*run_measures.points, *run_measures.trainings):
         yield _event(point)
 
 

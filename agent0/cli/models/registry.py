@@ -15,6 +15,8 @@ from agent0.projections.base import select
 from agent0.projections.checkpoints import find_checkpoint, find_student, list_protocol_results, registry
 from agent0.projections.evaluations import list_evaluations
 from agent0.projections.runs import show_run
+from agent0.projections.training_steps import list_trainings
+from agent0.report.columns import STEP_COLUMNS
 from agent0.report.markdown.model_card import model_card
 from agent0.state.run_state import BASE
 
@@ -66,14 +68,18 @@ def _listed(rows: Sequence[Mapping[str, Any]], as_json: bool) -> list[Mapping[st
 
 
 def show(checkpoint: Checkpoint, as_json: console.Json = False) -> None:
-    """One checkpoint: what it was made of, how it was judged, and every score it has."""
+    """One checkpoint: what it was made of, what the steps of its training come to, how it was judged, and every score
+    it has."""
     with lookup.tables() as db:
         record = find_checkpoint(db, checkpoint)
         scores = [s for s in list_evaluations(db, record["run"]) if s["checkpoint"] == record["checkpoint"]]
+        steps = list_trainings(db, record["run"], record["checkpoint"])
     if as_json:
-        console.data({**record, "evaluations": scores})
+        console.data({**record, "evaluations": scores, "training": next(iter(steps), None)})
         return
     console.record({name: value for name, value in record.items() if value != {}}, False)
+    if steps:
+        console.table(steps, False, STEP_COLUMNS, title="\nIts training, from each of its steps")
     columns = ("evaluation", "split", "n", "accuracy", "lower95", "upper95", "solved_within", "tool_use", "status")
     console.table(scores, False, columns, title="\nScores")
 

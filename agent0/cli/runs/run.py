@@ -38,13 +38,15 @@ Folder = Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Whe
 def export(
     run: console.Run = "LAST", form: Form = "csv", out: Folder = Path("exported"), as_json: console.Json = False
 ) -> None:
-    """Write a run's learning curve, measures and test scores, by iterations done (0: untrained), as a file or a
-    tracker's own store. Nothing is sent. Example: agent0 run export LAST --format tensorboard --out logs"""
+    """Write a run's learning curve, measures and test scores, by iterations done (0: untrained), and every training
+    step as a file (csv, parquet: RUN-steps beside it) or a tracker's own store. Nothing is sent. Example: agent0 run
+    export LAST --format tensorboard --out logs"""
     with lookup.tables() as db:
         series = measured(db, run)
     console.in_folder(out)
     target = write(series, form, out)
     values = {"run": series.run, "written": str(target), "steps": len(series.rows()), "values": len(series.points)}
+    values["training_steps"] = len(series.training_rows())
     console.record(values, as_json)
 
 

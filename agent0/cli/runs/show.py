@@ -10,6 +10,7 @@ from agent0.cli import console, flags, lookup
 from agent0.cli.runs import positions
 from agent0.cli.runs.states import show_at
 from agent0.report.alarm_groups import alarm_lines
+from agent0.report.columns import STEP_COLUMNS
 from agent0.report.diagnosis.findings import Diagnosis, why_lines
 from agent0.report.overview import curve_columns, failures_for_people, overview, rows_for_people
 from agent0.report.run_benchmarks import benchmark_rows
@@ -68,6 +69,8 @@ def print_tables(summary: dict[str, Any]) -> None:
         console.table(summary["validation"], False, columns, title="\nLearning curve, on validation")
     if summary["test"]:
         console.table(rows_for_people(summary), False, title="\nHeld-out test, scored for the first and the last only")
+    if summary["trainings"]:
+        console.table(summary["trainings"], False, STEP_COLUMNS, title="\nTrainings, from each of their steps")
     if summary["benchmarks"]:
         console.table(benchmark_rows(summary["benchmarks"]), False, title="\nBenchmarks, the same items each time")
     labels = {True: "met", False: "missed", None: "not measured"}

@@ -18,10 +18,12 @@ from agent0.projections.failures import list_failures
 from agent0.projections.rewards import reward_curve
 from agent0.projections.tasks import list_tasks, patterns
 from agent0.projections.tool_calls import tool_stats
+from agent0.projections.training_steps import list_training_steps
 from agent0.report.alarm_groups import shown_by
 from agent0.report.answers import FEW
 from agent0.report.charts.learning_curve import curve_svg
 from agent0.report.charts.plots import Score, intervals, lines
+from agent0.report.charts.training_steps import step_panels
 from agent0.report.columns import shown_iteration
 from agent0.report.diagnosis.findings import Diagnosis, observation_lines, setting_lines, step_words
 from agent0.report.diagnosis.replies import reply_lines
@@ -67,6 +69,7 @@ def page(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> str:
         patterns=patterns(db, name),
         tools=tool_stats(db, name),
         checkpoints=list_checkpoints(db, name),
+        panels=step_panels(list_training_steps(db, name)),
         failures=list_failures(db, name, status="", limit=ALL),
         events=event_stats(db, name),
         config=json.dumps(summary["config"], indent=2, ensure_ascii=False),

@@ -1,0 +1,108 @@
+"""Charts of the steps of all trainings of a run, a small one for each metric: places only, which a template draws."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from agent0.projections.base import Row
+
+WIDE, HIGH, EDGE = 300.0, 110.0, 6.0
+METRICS = {
+    "loss": "loss",
+    "replay_loss": "loss of replayed successes",
+    "gradient_norm": "gradient norm, before clipping",
+    "entropy_estimate": "entropy, estimated from sampled tokens (nats)",
+    "parent_kl": "KL from the parent (nats a token)",
+    "clip_below": "share clipped from below",
+    "clip_above": "share clipped from above",
+    "mismatch": "sampler against trainer (nats a token)",
+    "learning_rate": "learning rate",
+    "tokens": "tokens learned from",
+}
+"""What is charted, and the title of each chart."""
+MOST_POINTS = 300
+"""Of a line: of more steps, the lowest and the highest of each stretch are drawn, so that no spike is lost."""
+
+MOST_BEGINS = 50
+"""Trainings whose begins are drawn; lines of more would be a surface."""
+
+
+@dataclass(frozen=True)
+class StepLine:
+    """One role's line: its ``points`` as SVG has them, and the last value."""
+
+    role: str
+    points: str
+    last: float
+
+
+@dataclass(frozen=True)
+class StepPanel:
+    """One metric over the steps of all trainings of a run: ``low`` and ``high`` are the ends of its axis, ``begins``
+    where trainings begin of the role that has most steps."""
+
+    title: str
+    lines: tuple[StepLine, ...]
+    low: float
+    high: float
+    steps: int
+    begins: tuple[float, ...]
+
+
+def step_panels(rows: Sequence[Row]) -> tuple[StepPanel, ...]:
+    """A panel for each metric that any of ``rows``, of ``list_training_steps``, has; steps of a role count on from
+    training to training."""
+    roles = {role: [row for row in rows if row["role"] == role] for role in dict.fromkeys(row["role"] for row in rows)}
+    longest = max(roles.values(), key=len, default=[])
+    steps = len(longest)
+    begins = [at for at, row in enumerate(longest) if row["step"] == 1 and at]
+    places = tuple(_across(at, steps) for at in begins) if len(begins) <= MOST_BEGINS else ()
+    panels = []
+    for metric, title in METRICS.items():
+        values = {role: [*_values(members, metric)] for role, members in roles.items()}
+        if any(values.values()):
+            panels.append(_panel(title, values, metric, steps, places))
+    return tuple(panels)
+
+
+def _values(members: Sequence[Row], metric: str) -> Iterator[tuple[int, float]]:
+    """(place, value) of the steps that have one; losses of the two kinds of steps are two metrics."""
+    kind = {"loss": "policy", "replay_loss": "replay"}.get(metric)
+    column = "loss" if kind else metric
+    for at, row in enumerate(members):
+        if row[column] is not None and kind in (None, row["kind"]):
+            yield at, float(row[column])
+
+
+def _panel(
+    title: str, values: dict[str, list[tuple[int, float]]], metric: str, steps: int, begins: tuple[float, ...]
+) -> StepPanel:
+    known = [value for line in values.values() for _, value in line]
+    low, high = min(known), max(known)
+    low = min(low, 0.0) if "loss" not in metric else low
+    high = high if high > low else low + 1.0
+    lines = tuple(
+        StepLine(role, " ".join(_points(line, steps, low, high)), line[-1][1]) for role, line in values.items() if line
+    )
+    return StepPanel(title, lines, low, high, steps, begins)
+
+
+def _points(line: Sequence[tuple[int, float]], steps: int, low: float, high: float) -> Iterator[str]:
+    """A single point is there twice: a line of no length is a dot."""
+    for at, value in _thinned(line if len(line) > 1 else [*line, *line]):
+        yield f"{_across(at, steps)},{HIGH - EDGE - (value - low) / (high - low) * (HIGH - 2 * EDGE):.1f}"
+
+
+def _across(at: int, steps: int) -> float:
+    return round(EDGE + at * (WIDE - 2 * EDGE) / max(1, steps - 1), 1)
+
+
+def _thinned(line: Sequence[tuple[int, float]]) -> Iterable[tuple[int, float]]:
+    if len(line) <= MOST_POINTS:
+        return line
+    size = -(-len(line) // (MOST_POINTS // 2))
+    stretches = (line[begin : begin + size] for begin in range(0, len(line), size))
+    return (
+        point
+        for stretch in stretches
+        for point in sorted({min(stretch, key=lambda p: p[1]), max(stretch, key=lambda p: p[1])})
+    )
