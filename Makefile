@@ -21,7 +21,7 @@
 #                 tests of the sandbox: every attack through the product's own door and on the other backends
 #   make crash    kill the processes of runs 1,000 times with the settings as they are shipped, and 240 times with short
 #                 waits, four runs at once, and see that nothing is lost (writes docs/results/reliability.md; goes on where
-#                 it was stopped); then the slow tests of runs in several processes
+#                 it was stopped), and a batch of 20,000 rows five times; then the slow tests of runs in several processes
 #   make mutants  how many of 200 small changes to the pure rooms the fast tests notice (writes docs/results/mutants.md;
 #                 goes on where it was stopped)
 #   make language get two language models (93 MB and 0.5 GB): transformers and llama.cpp compute the same of the first, and
@@ -141,6 +141,7 @@ knockout: setup .venv/.ready-dev
 
 crash: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.crash
+	$(BIN)/python -m benchmarks.batch
 	$(BIN)/python -m pytest -m slow tests/bus/test_ollama_load.py tests/test_bench.py tests/test_cluster.py tests/test_grids.py tests/test_study_bases.py tests/test_served_loop.py
 	$(BIN)/python -m pytest -m slow tests/engine/test_processes.py tests/test_contributing.py tests/test_finished_items.py \
 		tests/test_registry.py tests/test_seals.py tests/test_serving.py

@@ -1,10 +1,12 @@
-"""A task that a person submitted for a student to solve. It belongs to no run: nothing is trained on it, and it is
-solved whether or not the student's run goes on."""
+"""What a person has a student solve outside of any run, so that nothing is trained on it: one task, whether or not the
+student's run goes on, or a file of questions (``agent0 batch run``), where nothing is judged."""
 
 from typing import Any
 
+from pydantic import Field
+
 from agent0.events.base import Event
-from agent0.events.values import Artifact, Task
+from agent0.events.values import Artifact, Conversation, End, Task, Usage
 
 PREFIX = "submission-"
 """Tokens of submitted tasks begin so. Behind it come the events of attempts as runs have them."""
@@ -28,3 +30,62 @@ class TaskSubmitted(Event):
     seed: int
     by: str = ""
     """Name of the key that it came with."""
+
+
+class BatchRunStarted(Event):
+    """``agent0 batch run`` began: everything its answers depend on. ``source`` and ``out`` are absolute paths of the
+    questions and of the answers, ``sha256`` is that of the questions, of which the first ``rows`` are answered."""
+
+    source: str
+    sha256: str
+    rows: int
+    out: str
+    question: str
+    """Column that holds the question."""
+    id: str
+    """Column that holds the row's id."""
+    seed: int
+    temperature: float
+    domain: str
+    profile: str
+    actor: dict[str, Any]
+    """Configuration of the student that answers."""
+    adapter: Artifact | None = None
+    checkpoint: str = "base"
+
+
+class RowAnswered(Event):
+    """A row has its answer, or there will be none. ``row`` counts from 1, blank lines aside. ``answer`` None: the
+    student gave none; ``end`` None: it was not asked, or failed, and ``error`` says why."""
+
+    row: int
+    answer: str | None = None
+    end: End | None = None
+    error: str = ""
+    turns: int = 0
+    tool_calls: int = 0
+    tool_ok: int = 0
+    parse_errors: int = 0
+    conversation: Conversation | None = None
+    conversation_artifact: Artifact | None = None
+    """The conversation where it is over 64 KB."""
+    usage: Usage = Usage()
+    wall_s: float = 0.0
+    model: str = ""
+    """That wrote the last turn."""
+    authors: dict[str, int] = Field(default_factory=dict)
+    """Turns that other models wrote than the one that was meant, by model."""
+
+    @property
+    def item(self) -> str:
+        """The row as commands name it."""
+        return f"row-{self.row}"
+
+
+class BatchRunFinished(Event):
+    """Every row has its answer, or an error. ``failed`` rows of ``rows`` have an error, ``unanswered`` ones neither."""
+
+    rows: int
+    answered: int
+    unanswered: int
+    failed: int

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 
 from agent0.errors import NotFoundError
-from agent0.events import benchmarks, checkpoints
+from agent0.events import benchmarks, checkpoints, submissions
 from agent0.events.base import Recorded
 from agent0.events.values import Artifact
 from agent0.ports.storage import Artifacts
@@ -14,6 +14,8 @@ from agent0.projections.base import Row, behind_row, find, projection, select, s
 from agent0.projections.runs import lineage, resolve
 from agent0.projections.tool_calls import recorded_calls
 
+BATCH = "rows"
+"""The evaluation that rows of ``agent0 batch run`` are listed as."""
 _COPIED = {"answer", "correct", "end", "turns", "tool_calls", "tool_ok", "parse_errors", "reason"}
 
 
@@ -40,11 +42,11 @@ _COPIED = {"answer", "correct", "end", "turns", "tool_calls", "tool_ok", "parse_
         "scored": str,
         "scored_seq": int,
     },
-    events=(checkpoints.EvaluationItemScored, benchmarks.ItemScored),
+    events=(checkpoints.EvaluationItemScored, benchmarks.ItemScored, submissions.RowAnswered),
 )
 def evaluation_items(e: Recorded) -> Iterator[Row]:
     """``attempt`` names an item in its run; ``evaluation`` is that of the table ``evaluations``, of ``agent0 bench``
-    the benchmark. ``scored_seq`` leads to the conversation."""
+    the benchmark, of a batch ``BATCH``. ``scored_seq`` leads to the conversation."""
     row = {"run": e.run, "attempt": e.attempt, "scored": stamp(e), "scored_seq": e.seq}
     match e.event:
         case checkpoints.EvaluationItemScored() as x:
@@ -53,16 +55,21 @@ def evaluation_items(e: Recorded) -> Iterator[Row]:
         case benchmarks.ItemScored() as x:
             of = {"evaluation": x.benchmark, "number": x.sample, "tokens": x.usage.completion_tokens}
             yield {**row, **of, **x.model_dump(include={"item", "wall_s", *_COPIED}), "domain": x.facts.get("domain")}
+        case submissions.RowAnswered() as x:
+            of = {"evaluation": BATCH, "number": x.row, "item": x.item, "tokens": x.usage.completion_tokens}
+            copied = x.model_dump(include={"wall_s", *_COPIED} - {"correct", "reason"})
+            yield {**row, **of, **copied, "attempt": x.item, "reason": x.error}
 
 
 def evaluated_run(db: sqlite3.Connection, run: str) -> str:
-    """Resolve what a user typed to the id of a run, or of a run of benchmarks (``agent0 bench run``).
+    """Resolve what a user typed to the id of a run, a run of benchmarks (``agent0 bench run``), or a batch.
 
     Raises:
         NotFoundError: there is neither.
     """
-    benchmark = "SELECT run FROM benchmark_scores WHERE run = ? AND settings IS NOT NULL"
-    return run if select(db, benchmark, (run,)) else resolve(db, run)
+    query = "SELECT run FROM benchmark_scores WHERE run = ?1 AND settings IS NOT NULL"
+    query += " UNION SELECT batch FROM batches WHERE batch = ?1"
+    return run if select(db, query, (run,)) else resolve(db, run)
 
 
 _LIST = """

@@ -14,6 +14,7 @@ from agent0.projections.base import Row, as_json, behind_row, projection, select
 from agent0.settings import LARGEST
 
 _NO_RUNS = (policies.RUN, alarms.LOG)
+_NOT_OF_RUNS = (benchmarks.__name__, submissions.__name__)
 _NO_RUN = (experiments.PREFIX, budgets.PREFIX, submissions.PREFIX)
 
 
@@ -69,7 +70,7 @@ def runs(e: Recorded) -> Iterator[Row]:
     ``failed``: the cause, where it failed and was not resumed since. ``wall_s`` is from its start to its end, or to its
     last event.
     """
-    if e.run in _NO_RUNS or e.run.startswith(_NO_RUN) or type(e.event).__module__ == benchmarks.__name__:
+    if e.run in _NO_RUNS or e.run.startswith(_NO_RUN) or type(e.event).__module__ in _NOT_OF_RUNS:
         return
     row: Row = {"run": e.run, "events": 1, "updated": stamp(e)}
     if change := _CHANGES.get(type(e.event)):

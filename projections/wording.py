@@ -83,6 +83,7 @@ _WORDS: dict[str, Callable[[Any], str]] = {
         f"{_verdict(x.correct)} {x.answer!r}, item {x.number} of {x.evaluation}: {x.question} {_reply(x)}"
     ),
     "ItemScored": lambda x: f"{_verdict(x.correct)} {x.answer!r}, item {x.item} of {x.benchmark} {x.mode} {_reply(x)}",
+    "RowAnswered": lambda x: f"row {x.row} {x.answer!r} {x.error} {_reply(x)}",
     "CheckpointEvaluated": _evaluated,
     "CheckpointPromoted": lambda x: f"promoted {x.checkpoint} at {_number(x.accuracy)}: {x.reason}",
     "CheckpointRejected": lambda x: f"rejected {x.checkpoint} at {_number(x.accuracy)}: {x.reason}",

@@ -1,10 +1,11 @@
 """Tasks that persons submitted, told as events."""
 
 from agent0.events import submissions
-from agent0.events.base import Recorded
+from agent0.events.base import Recorded, sha256
 from agent0.events.tasks import ResultVerified, TaskAttempted
-from agent0.events.values import Task, Turn
+from agent0.events.values import Task, Turn, Usage
 from tests.story import Teller, renumbered
+from tests.story_conversation import CONVERSATION
 
 
 def submitted_task(after: int = 0) -> list[Recorded]:
@@ -26,3 +27,19 @@ def submitted_task(after: int = 0) -> list[Recorded]:
     other = Teller(f"{submissions.PREFIX}00aa22", 1, 1, 1, 0)
     other.failure(other.tell(asked), "solve_submission")
     return renumbered([*told.told, *other.told], after)
+
+
+def batch_run(after: int = 0) -> list[Recorded]:
+    """A file of two questions: one is answered, one cannot be asked."""
+    told = Teller("batch-1", 1, 1, 1, 0)
+    told.tell(
+        submissions.BatchRunStarted(
+            source="/q.jsonl", sha256=sha256("rows"), rows=2, out="/a.jsonl", question="question", id="id", seed=0,
+            temperature=0.0, domain="math", profile="tiny", actor={"provider": "tiny", "model": ""},
+        )
+    )  # fmt: skip
+    attempt = {"conversation": CONVERSATION, "turns": 2, "tool_calls": 1, "usage": Usage(completion_tokens=7)}
+    told.tell(submissions.RowAnswered(row=1, answer="18", end="answered", **attempt))
+    told.tell(submissions.RowAnswered(row=2, error="row 2, column question: it is empty"))
+    told.tell(submissions.BatchRunFinished(rows=2, answered=1, unanswered=0, failed=1))
+    return renumbered(told.told, after)

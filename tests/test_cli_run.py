@@ -11,7 +11,7 @@ import pytest
 from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.progress import Progress, frontier
 from agent0.assembly.runtime.stamping import recorded
-from agent0.cli.models.chat import _partner
+from agent0.cli.models.partner import partner
 from agent0.config.loading import load
 from agent0.events.alarms import AlarmRaised, AlarmResolved, ReactionFailed
 from agent0.events.base import Event
@@ -65,7 +65,7 @@ def test_a_checkpoint_can_be_talked_to_as_its_run_had_it(home):
     assert call("chat", "LAST/student-9", "--once", "hm", home=home).code == 1
     assert call("events", "stats", "--json", home=home).json == before
     run = call("run", "show", "LAST", "--json", home=home).json["run"]
-    assert _partner("LAST/student-1", None, None, {"home": str(home)})[2] == f"{run}/student-1"
+    assert partner("LAST/student-1", None, None, {"home": str(home)})[2] == f"{run}/student-1"
 
 
 def append(home: Path, run: str, *events: Event) -> None:

@@ -41,12 +41,13 @@ from tests.story import (
 )
 from tests.story_ends import cancelled_run, deleted_run, failed_run
 from tests.story_gains import measured_gains
-from tests.story_submissions import submitted_task
+from tests.story_submissions import batch_run, submitted_task
 
 TABLES = tables()
 RUN = whole_run(iterations=2, tasks=6, attempts=2)
 STORY = [*RUN, *policy_changes(after=len(RUN))]
 STORY += benchmark_run(after=len(STORY))
+STORY += batch_run(after=len(STORY))
 STORY += experiment(after=len(STORY))
 STORY += budget_entries(after=len(STORY))
 STORY += submitted_task(after=len(STORY))
@@ -105,6 +106,7 @@ def test_the_told_runs_hold_every_event_class() -> None:
             *policy_changes(),
             *budget_entries(),
             *benchmark_run(),
+            *batch_run(),
             *experiment(),
             *submitted_task(),
             *measured_gains(),

@@ -34,6 +34,13 @@ COMMANDS: Mapping[str, str | Noun] = {
             "gc": "log.artifacts:gc",
         },
     ),
+    "batch": Noun(
+        "A file of questions, answered row by row by any model, checkpoint or router strategy.",
+        {
+            "run": "batches.batch:run",
+            "list": "batches.batch:list_",
+        },
+    ),
     "bench": Noun(
         "Score a student on benchmarks: rows lie in a folder you name, every item is an event.",
         {

@@ -7,6 +7,10 @@ agent0 api key remove laptop
 agent0 api openapi
 agent0 artifacts verify
 agent0 artifacts gc --delete
+agent0 batch run questions.jsonl --out answers.jsonl --model tiny
+agent0 batch run questions.jsonl --out answers.jsonl --model LAST/student-1 --no-tools --yes
+agent0 batch run --resume batch-0f3a9c1d2e
+agent0 batch list
 agent0 bench list --data rows
 agent0 bench runs
 agent0 bench run gsm8k,mbpp --data rows --limit 50

@@ -3,23 +3,18 @@
 import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import replace
 
 from agent0.assembly.log.access import open_log
+from agent0.assembly.models.student_conditions import open_conditions
 from agent0.assembly.routing.billing import check_routing, vendor_billing
-from agent0.assembly.runtime.mcp_tools import mcp_tools
-from agent0.assembly.runtime.port_openers import open_ports
-from agent0.assembly.runtime.providers import provider_of
 from agent0.assembly.tooling.tool_policy import with_policy
-from agent0.assembly.validate.call_forms import with_tool_form
 from agent0.events.values import Artifact, Task, ToolUse
 from agent0.infra.gateway.streaming import streamed
-from agent0.infra.sandbox import Refusing
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.models import GenerateRequest, Generation, Model, ToolSpec
 from agent0.rollout.attempt import AttemptProgress
 from agent0.rollout.student import Conditions, begin, follow_up, specs_of, step, student_prompt
 from agent0.rollout.tool_prompts import whole_call
-from agent0.rollout.workspace_store import Scratch
 from agent0.settings import Settings
 
 Hear = Callable[[str], None]
@@ -97,32 +92,15 @@ async def open_chat(
     """
     settings = _for_one(await with_policy(settings))
     check_routing(settings)
-    student, store = settings.run.student, FileArtifacts(settings.home)
-    if check := provider_of(student).check:
-        check(student)
+    student = settings.run.student
     billed = bool(vendor_billing(student, settings.router))
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings, make=True)) if billed else None
-        names = ("models", "sandbox", "tools", "web") if student.uses_tools else ("models", "tools")
-        ports = await open_ports(names, settings, store, stack, log)
-        if "sandbox" in ports:
-            ports["tools"] |= await mcp_tools(settings, ports["sandbox"])
-        student, notice = await with_tool_form(student, ports["models"])
-        if notice:
-            say(notice)
-        specs = specs_of(student.tools, ports["tools"]) if student.uses_tools else ()
-        conditions = Conditions(
-            HeardModel(ports["models"].open(student), specs, student.form, hear, cuts=not billed),
-            student,
-            ports.get("sandbox") or Refusing("This chat has no tools."),
-            Scratch(),
-            seed=secrets.randbits(31),
-            adapter=adapter,
-            group="chat",
-            policy=settings.run.policy,
-            web=ports.get("web"),
-            tools=ports["tools"],
-        )
+        conditions = await open_conditions(settings, student, adapter, "chat", stack, say, log)
+        student = conditions.config
+        specs = specs_of(student.tools, conditions.tools) if student.uses_tools else ()
+        heard = HeardModel(conditions.model, specs, student.form, hear, cuts=not billed)
+        conditions = replace(conditions, model=heard, seed=secrets.randbits(31))
         yield ChatSession(conditions, settings.run.curriculum.domains[0])
 
 

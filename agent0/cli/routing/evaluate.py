@@ -44,7 +44,7 @@ def evaluate(
     them. JSON: in nano-dollars.
 
     Killed or out of budget, it goes on with --resume: no task is asked twice."""
-    settings = flags.settings(profile, [*(set_ or ()), *_pairs(with_, strategy, threshold)])
+    settings = flags.settings(profile, [*(set_ or ()), *strategy_pairs(with_, strategy, threshold)])
     identity = resume or f"routed-{secrets.token_hex(3)}"
     console.say(f"Evaluation {identity}: {settings.run.student.provider}, data in {settings.home}")
     if unknown := sorted({*(way or ())} - {*WAYS}):
@@ -70,8 +70,8 @@ def _show(evaluation: Evaluated, as_json: bool) -> None:
         console.table(pairs, False, ("routed_less", "tasks", "difference", "low", "high", "p", "verdict", "cost_share"))
 
 
-def _pairs(models: list[str] | None, strategy: str, threshold: float | None) -> list[str]:
-    """The settings that the options stand for."""
+def strategy_pairs(models: list[str] | None, strategy: str, threshold: float | None = None) -> list[str]:
+    """The settings that ``--with``, ``--strategy`` and ``--threshold`` stand for."""
     prefix = "run.student.distil_routing"
     return [
         *([f"run.student.distil_from={','.join(models)}"] if models else []),

@@ -1,0 +1,1 @@
+"""Part of the rim: files of questions, answered row by row."""
