@@ -60,8 +60,8 @@ class Worker:
 
     async def call(self, method: str, *arguments: Any) -> Any:
         match method:
-            case "train":
-                return pack(Adapter(lora_settings(4, 8), {"w": torch.ones(3)}, dict(arguments[0].metadata))), {}
+            case "train_with_steps":
+                return pack(Adapter(lora_settings(4, 8), {"w": torch.ones(3)}, dict(arguments[0].metadata))), {}, ()
             case "environment":
                 return {"threads": "1"}
             case "generate":
