@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import agent0
 from agent0.api.v1.writes import StartRequest, start_run
 from agent0.assembly.runtime.app import lacks
 from agent0.assembly.validate.questions import forked_questions, question_notes, with_questions
@@ -34,6 +35,7 @@ from agent0.settings import QuestionsConfig, RunConfig, Settings
 from agent0.state.run_state import RunState
 from agent0.tasks.families import families
 from agent0.tasks.questions import place
+from tests.kept_open import attached, one_sandbox
 from tests.play import finished, play
 from tests.processes import Crew
 from tests.terminal import agent0 as call
@@ -296,6 +298,30 @@ def test_published_files_are_read_whole(name: str, count: int) -> None:
     sizes = {split: len(of_split) for split, of_split in tasks.items()}
     assert sum(sizes.values()) == count and 0.75 < sizes["train"] / count < 0.9
     assert (config.evaluation.validation, config.evaluation.test) == (sizes["validation"], sizes["test"])
+
+
+# --- from Python -----------------------------------------------------------------------------------------------------
+
+
+def test_rows_in_python_are_a_file_of_the_folder(file: Path, tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    with attached(tmp_path / "home") as home, one_sandbox():
+        folder = agent0.open(home, profile="scripted", settings={"run.iterations": 1, "run.attempts": 1})
+        size = {"run.tasks": 8, "run.evaluation.validation": 4, "run.evaluation.test": 0}
+        run = folder.start(settings=size, questions=iter(rows[:22]), heldout=rows[20:])
+        events = list(run.events())
+        (stored, heldout) = sorted((home / "questions").iterdir())
+        with pytest.raises(ConfigError, match="22 repeat a held-out row, 0 of 30 are for training"):
+            folder.start(settings=size, questions=rows[:22], heldout=file)
+        assert sorted((home / "questions").iterdir()) == [stored, heldout], "the same rows are the same file"
+        with pytest.raises(ConfigError, match=r"Row 1 is no mapping.*'What'"):
+            folder.start(questions=["What"])  # type: ignore[list-item]
+    assert run.status == "finished" and len(rows_of(events)) == 8
+    assert {row for _, row in rows_of(events)} <= {f"{stored.stem}/{n}" for n in range(20)} | {
+        f"{heldout.stem}/{n}" for n in range(20)
+    }
+    asked = {event.proposal.question for event in of(events, TaskProposed)}
+    assert asked <= {row["question"] for row in rows[:20]}, "what is held out, too, is not trained on"
 
 
 # --- bad input -------------------------------------------------------------------------------------------------------

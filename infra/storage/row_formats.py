@@ -2,12 +2,14 @@
 ``save_to_disk`` writes."""
 
 import csv
+import hashlib
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from agent0.errors import ConfigError
+from agent0.infra.storage.files import whole_file
 from agent0.ports.storage import SURPLUS
 
 SAVED, SAVED_SPLITS = "state.json", "dataset_dict.json"
@@ -85,6 +87,29 @@ def arrow_rows(files: Iterable[bytes]) -> str:
     from pyarrow import BufferReader, ipc  # noqa: PLC0415 - of an extra
 
     return _listed(row for data in files for row in ipc.open_stream(BufferReader(data)).read_all().to_pylist())
+
+
+def stored_rows(home: Path, rows: str | Path | Iterable[Mapping[str, object]]) -> Path:
+    """Return the file of ``rows``: the one that they name, or one below ``home`` that holds them as JSON lines and is
+    named for its digest. What JSON has no form for is written as text.
+
+    Raises:
+        ConfigError: one of them is no mapping.
+    """
+    if isinstance(rows, str | Path):
+        return Path(rows)
+    lines = []
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, Mapping):
+            raise ConfigError(f"Row {number} is no mapping from columns to values.", f"It is {row!r:.60}.")
+        lines.append(json.dumps(dict(row), default=str))
+    data = "".join(f"{line}\n" for line in lines).encode()
+    path = home / "questions" / f"rows-{hashlib.sha256(data).hexdigest()[:12]}.jsonl"
+    if not path.is_file():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with whole_file(path) as fresh:
+            fresh.write_bytes(data)
+    return path
 
 
 def _listed(rows: Iterable[object]) -> str:

@@ -29,6 +29,7 @@ from agent0.errors import OperationError
 from agent0.events.base import Recorded
 from agent0.experiments.compare_runs import RunComparison, side_by_side
 from agent0.infra.log.event_log import Log
+from agent0.infra.storage.row_formats import stored_rows
 from agent0.infra.storage.sqlite import guarded_query
 from agent0.projections.base import find
 from agent0.projections.model_usage import model_stats
@@ -36,6 +37,7 @@ from agent0.projections.runs import list_runs, resolve
 from agent0.settings import Settings
 
 Plugins = Iterable[str | Path]
+Questions = str | Path | Iterable[Mapping[str, object]]
 T = TypeVar("T")
 
 
@@ -156,17 +158,30 @@ class Folder:
         *,
         name: str = "",
         plugins: Plugins = (),
+        questions: Questions | None = None,
+        heldout: Questions | None = None,
         say: Say | None = None,
     ) -> Run:
         """Start a run and execute it to its end, as `agent0 run start` does. Ctrl-C pauses it.
 
+        Args:
+            profile: its profile; the folder's by default.
+            settings: others than the profile's, by dotted key.
+            name: a name for people.
+            plugins: Python files with rewards, verifiers, tools or families of yours.
+            questions: a file of questions with answers, or the rows themselves, which are stored in the folder.
+            heldout: the held-out ones, likewise.
+            say: takes lines about how it goes.
+
         Raises:
-            ConfigError: settings that do not fit together.
+            ConfigError: settings that do not fit together, or rows that are none.
             RequirementsError: something is missing.
         """
         self._writes("start a run")
         files = [str(Path(path).absolute()) for path in plugins]
-        chosen = self._settings(profile, {**settings, **({"plugins": files} if files else {})})
+        rows = {"run.questions.file": questions, "run.questions.heldout": heldout}
+        stored = {key: str(stored_rows(self.settings.home, each)) for key, each in rows.items() if each is not None}
+        chosen = self._settings(profile, {**settings, **stored, **({"plugins": files} if files else {})})
         prepared_settings = run_sync(lambda: prepared(chosen))
         return self._execute(prepared_settings, started(prepared_settings, name), say)
 

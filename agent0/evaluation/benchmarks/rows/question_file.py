@@ -151,10 +151,7 @@ def begun(file: QuestionFile, config: RunConfig, typed: Collection[str]) -> RunC
     sizes = {split: len(tasks) for split, tasks in read.tasks.items()}
     source = (read.heldout or read.rows).name
     if not sizes["train"] or not sizes["validation"]:
-        why = f"{sizes['train']} of {sum(sizes.values())} are for training, {sizes['validation']} for validation: "
-        why += "a question's text decides, "
-        why += "of a held-out file half for test." if read.heldout else "8 in 100 each for validation and test."
-        raise ConfigError(f"{read.rows.name if not sizes['train'] else source} has too few rows.", why, "Add rows.")
+        raise _too_few(read, sizes)
     config = config.model_copy(update={"questions": plan.model_copy(update={"domain": read.domain})})
     fitting: dict[str, int] = {}
     for split in ("validation", "test"):
@@ -164,6 +161,15 @@ def begun(file: QuestionFile, config: RunConfig, typed: Collection[str]) -> RunC
             why = f"{source} holds out {sizes[split]} rows for it."
             raise ConfigError(f"run.evaluation.{split} = {size} does not fit.", why, f"Set it to {fitting[split]}.")
     return config.model_copy(update={"evaluation": config.evaluation.model_copy(update=fitting)})
+
+
+def _too_few(read: QuestionSet, sizes: Mapping[Split, int]) -> ConfigError:
+    source = read.heldout if read.heldout and sizes["train"] else read.rows
+    copies = f"{len(read.copies)} repeat a held-out row, " if read.copies else ""
+    counts = f"{sizes['train']} of {sum(sizes.values())} are for training, {sizes['validation']} for validation"
+    rule = "of a held-out file half for test" if read.heldout else "8 in 100 each for validation and test"
+    why = f"{copies}{counts}: a question's text decides, {rule}."
+    return ConfigError(f"{source.name} has too few rows.", why, "Add rows.")
 
 
 def _with_digests(file: QuestionFile, plan: QuestionsConfig) -> QuestionsConfig:
