@@ -3,9 +3,11 @@
 import sqlite3
 from collections.abc import Iterator
 
+from agent0.errors import NotFoundError
 from agent0.events import submissions as facts
 from agent0.events.base import Recorded
-from agent0.projections.base import Row, projection, select, stamp
+from agent0.projections.base import Row, find, projection, select, stamp
+from agent0.projections.evaluation_items import BATCH
 
 
 @projection(
@@ -47,3 +49,32 @@ def batches(e: Recorded) -> Iterator[Row]:
 def list_batches(db: sqlite3.Connection) -> list[Row]:
     """List all batches in the order in which they began."""
     return select(db, "SELECT * FROM batches ORDER BY started, batch", ())
+
+
+def show_batch(db: sqlite3.Connection, batch: str) -> Row:
+    """One batch; ``LAST`` is the newest.
+
+    Raises:
+        NotFoundError: there is none of this name.
+    """
+    rows = list_batches(db)[-1:] if batch == "LAST" else select(db, "SELECT * FROM batches WHERE batch = ?", (batch,))
+    if not rows:
+        raise NotFoundError(f"There is no batch {batch[:80]!r}.", fix="See: agent0 batch list")
+    return rows[0]
+
+
+_ANSWERS = """
+SELECT number AS row, answer, end AS finish, nullif(reason, '') AS error, tokens, tool_calls, wall_s,
+       attempt AS transcript, scored_seq AS event
+FROM evaluation_items
+"""
+
+
+def list_answers(db: sqlite3.Connection, batch: str, after: int = 0, limit: int = 100) -> list[Row]:
+    """The answers to the rows behind row ``after``, in the order of the rows.
+
+    Raises:
+        NotFoundError: there is no such batch.
+    """
+    of = {"run": show_batch(db, batch)["batch"], "evaluation": BATCH}
+    return find(db, _ANSWERS, of, "number", limit, behind=("number > ?", (after,)))

@@ -16,7 +16,7 @@ from agent0.settings import ApiSettings, Settings
 from tests.api.served import ADDRESS, stored
 from tests.story import benchmark_run, budget_entries, experiment, renumbered, whole_run
 from tests.story_hostile import hostile_words
-from tests.story_submissions import submitted_task
+from tests.story_submissions import batch_run, submitted_task
 from tests.test_report import poisoned
 
 
@@ -30,7 +30,7 @@ def everything() -> list[Recorded]:
     """Two runs, a benchmark run, an experiment, budgets and submitted tasks: something for every page."""
     told = whole_run(iterations=3)
     told += renumbered(whole_run("r2", iterations=1), after=len(told))
-    for more in (benchmark_run, experiment, budget_entries, submitted_task):
+    for more in (benchmark_run, batch_run, experiment, budget_entries, submitted_task):
         told += more(len(told))
     return told
 

@@ -89,7 +89,28 @@ def test_a_tag_saves_what_did_not_change(tmp_path: Path) -> None:
     assert then.status_code == 200 and then.json() != first.json()
 
 
+def test_a_batch_and_its_answers_are_fetched_row_by_row(whole: TestClient) -> None:
+    (listed,) = whole.get("/v1/batches").json()["data"]
+    shown = whole.get("/v1/batches/LAST").json()
+    assert shown == listed and (shown["batch"], shown["rows"], shown["answered"], shown["failed"]) == (
+        "batch-1",
+        2,
+        1,
+        1,
+    )
+    first = whole.get("/v1/batches/batch-1/rows?limit=1").json()
+    rest = whole.get(f"/v1/batches/batch-1/rows?after={first['next']}").json()
+    assert [(row["row"], row["answer"], row["finish"], row["error"]) for row in first["data"] + rest["data"]] == [
+        (1, "18", "answered", None),
+        (2, None, None, "row 2, column question: it is empty"),
+    ]
+    assert rest["next"] is None and whole.get(f"/v1/events/{first['data'][0]['event']}").json()["type"] == "RowAnswered"
+
+
 WRONG = {
+    "/v1/batches/batch-9": 404,
+    "/v1/batches/batch-9/rows": 404,
+    "/v1/batches/batch-9/rows?after=x": 422,
     "/v1/runs/nobody": 404,
     "/v1/runs?after=nobody": 404,
     "/v1/runs/r1/tasks/t9-999": 404,
