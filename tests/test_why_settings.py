@@ -92,6 +92,15 @@ def test_attempts_that_are_all_the_same_are_blamed_on_how_they_are_sampled(stude
     assert first.conclusion.startswith(line) and "--set run.student." in first.mend
 
 
+def test_rows_of_a_file_that_nobody_solves_are_not_blamed_on_levels() -> None:
+    config = RunConfig.model_validate({"questions": {"file": "/rows.jsonl"}})
+    seen = {**MIXED, "right": 0, "wrong": 64, "all_right": 0, "mixed": 0, "all_wrong": 16}
+    first = found(seen, config=config, trainings=(UNLEARNT,))[0]
+    assert "no attempt solves 16 of 16 tasks: too hard (run.attempts is " in first.conclusion
+    assert "--set run.attempts=" in first.mend and "levels" not in first.mend + first.advice
+    assert first.advice == "Or begin another run with other rows than those of /rows.jsonl."
+
+
 def test_one_attempt_a_task_has_no_contrast() -> None:
     said = why_lines(why(played(small(attempts=1, max_untrained=0))))
     what = "one attempt a task has nothing to be compared with (run.attempts is 1, in profile scripted"

@@ -94,7 +94,11 @@ def _near(read: QuestionSet) -> list[Repetition]:
 def _faults(read: QuestionSet) -> list[tuple[str, str, str]]:
     names = read.rows.columns.names
     return [
-        (fault.location, names.get(fault.column, fault.column), f"{fault.what} {fault.why}".strip())
+        (
+            fault.location,
+            names.get(fault.column, fault.column),
+            f"{fault.what.removeprefix(f'{fault.location}: ')} {fault.why}".strip(),
+        )
         for fault in read.faults
     ]
 

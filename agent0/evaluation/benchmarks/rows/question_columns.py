@@ -51,7 +51,8 @@ class Columns:
         """The columns in words."""
         if not self.names:
             return f"as {self.layout.name} is published"
-        return ", ".join(role if role == name else f"{role}: {name}" for role, name in self.names.items())
+        names = ((role, self.names[role]) for role in USUAL if role in self.names)
+        return ", ".join(role if role == name else f"{role}: {name}" for role, name in names)
 
 
 def columns_of(fields: Iterable[str], plan: QuestionsConfig) -> Columns:

@@ -314,7 +314,10 @@ def _contrast_cause(case: Case, iteration: Iteration, training: Training) -> Cau
     )
     evidence += iteration.observations_of(example)
     mend = case.again(settings, values=None if settings else _other(case, iteration, keys))
-    advice = "" if settings else "Or other levels and families (run.curriculum), or more attempts a task."
+    others = "other levels and families (run.curriculum), or more attempts a task"
+    if not case.config.has_teacher:
+        others = f"begin another run with other rows than those of {case.config.questions.file}"
+    advice = "" if settings else f"Or {others}."
     return Cause(
         "contrast",
         iteration.number,
@@ -336,10 +339,11 @@ def _diagnosis(case: Case, iteration: Iteration, training: Training) -> tuple[st
     if case.config.training.student.objective == "none":
         return "the student's objective trains nothing", ("run.training.student.objective",), "wrong"
     tasks = iteration.all_right + iteration.all_wrong + iteration.mixed
+    hardness = CURRICULUM if case.config.has_teacher else ("run.attempts",)  # no level is asked of a file's rows
     if iteration.all_wrong >= NEARLY * tasks:
-        return f"no attempt solves {of(iteration.all_wrong, tasks)} tasks: too hard", CURRICULUM, "wrong"
+        return f"no attempt solves {of(iteration.all_wrong, tasks)} tasks: too hard", hardness, "wrong"
     if iteration.all_right >= NEARLY * tasks:
-        return f"all attempts solve {of(iteration.all_right, tasks)} tasks: too easy", CURRICULUM, "right"
+        return f"all attempts solve {of(iteration.all_right, tasks)} tasks: too easy", hardness, "right"
     if iteration.alike >= NEARLY * iteration.repeated > 0:
         return f"at {of(iteration.alike, iteration.repeated)} tasks all attempts give the same answer", SAMPLED, ""
     if training.skipped.get("off_frontier", 0) >= max(training.skipped.values(), default=0):
