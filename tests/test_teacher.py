@@ -18,6 +18,7 @@ from agent0.rollout.proposals import task_schema
 from agent0.rollout.teacher import LONGEST_PROGRAM, LONGEST_QUESTION, normal, propose, read_proposal, request_turns
 from agent0.settings import ActorConfig
 from agent0.tasks.families import families
+from agent0.tasks.topics import TOPICS, topic_of
 from agent0.verification.verifiers import verifier_for
 from tests.memory import MemoryArtifacts
 from tests.world import levels_of, own
@@ -150,6 +151,17 @@ async def test_proposing_asks_for_the_family_and_keeps_the_tokens() -> None:
     for draft in drafts:
         assert draft.trajectory and sum(draft.trajectory.mask) == draft.usage.completion_tokens
         assert draft.model == "scripted"
+
+
+async def test_a_word_problem_is_asked_for_about_a_topic_that_the_request_draws() -> None:
+    model, words, config = Asked(MemoryArtifacts()), prompt("programs", "math", "teacher"), ActorConfig(max_tokens=64)
+    topics = []
+    for seed in range(300):
+        await propose(model, words, domain="math", family="linear", level=3, config=config, seed=seed)
+        request = model.last.turns[-1].content
+        topics.append(next(topic for topic in TOPICS if f"About: {topic}. Level: 3." in request))
+    assert {*topics} == {*TOPICS}, "every topic is drawn, and named as it stands"
+    assert topics == [topic_of(seed) for seed in range(300)], "the same request asks for the same again"
 
 
 class Asked(Scripted):

@@ -24,6 +24,7 @@ from agent0.tasks.curriculum.sampler import ANY_LEVEL
 from agent0.tasks.families import OPEN_FAMILY, families, task_length
 from agent0.tasks.splits import task_of
 from agent0.tasks.subgoals import LONGEST_STEP, MOST_STEPS, split
+from agent0.tasks.topics import topic_of
 from agent0.turns.programs import is_python
 
 LONGEST_KEPT = 32_768
@@ -44,9 +45,11 @@ class Draft:
     model: str
 
 
-def request_turns(prompt: Prompt, domain: str, family: str, level: int) -> tuple[Turn, ...]:
-    """Render the conversation that asks the teacher for one task; at ``ANY_LEVEL`` the level is its own choice."""
-    return render(prompt, {"domain": domain, "family": family, "level": "any" if level == ANY_LEVEL else level})
+def request_turns(prompt: Prompt, domain: str, family: str, level: int, seed: int = 0) -> tuple[Turn, ...]:
+    """Render the conversation that asks the teacher for one task; at ``ANY_LEVEL`` the level is its own choice. A
+    prompt may have a ``{topic}``, which ``seed`` draws."""
+    values = {"domain": domain, "family": family, "level": "any" if level == ANY_LEVEL else level}
+    return render(prompt, values | {"topic": topic_of(seed)})
 
 
 async def propose(
@@ -71,7 +74,7 @@ async def propose(
         DependencyError, TransientError: from the model.
     """
     sampling = Sampling(config.temperature, config.top_p, config.max_tokens, seed, tuple(bias))
-    turns = request_turns(prompt, domain, family, level)
+    turns = request_turns(prompt, domain, family, level, seed)
     schema = task_schema(long=task_length(family) == "long") if config.json_schema else None
     request = GenerateRequest(turns, sampling, adapter=adapter, group=group, schema=schema, task=task)
     written = await model.generate(request)

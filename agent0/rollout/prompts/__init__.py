@@ -20,7 +20,7 @@ from agent0.registry import Registry, TakenError
 
 _mark = re.compile(r"^@(system|user|assistant|tool)\n", re.MULTILINE)
 _name = re.compile(r"[a-z0-9_-]+(/[a-z0-9_-]+){2}")
-_placeholder = re.compile(r"\{(domain|family|level|question|tools|examples|answer)\}")
+_placeholder = re.compile(r"\{(domain|family|topic|level|question|tools|examples|answer)\}")
 
 ANY = "any"
 """The folder for domains without one."""
