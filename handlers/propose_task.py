@@ -66,7 +66,8 @@ async def _draft(event: TaskRequested, run: RunState, models: Models, artifacts:
 def _row(event: TaskRequested, run: RunState, file: QuestionFile) -> TaskProposed:
     """The row whose turn it is, as the proposal: rows have an iteration's first slots."""
     rows = questions(file, run.config.questions).tasks["train"]
-    epoch, index = place(run.rows_before + event.slot, len(rows), run.config.seed)
+    levels = tuple(row.level for row in rows) if run.config.curriculum.kind == "rising" else ()
+    epoch, index = place(run.rows_before + event.slot, len(rows), run.config.seed, levels)
     task = rows[index]
     assert task.row is not None  # noqa: S101 - of a file
     return TaskProposed(

@@ -110,6 +110,18 @@ def test_epochs_and_seeds_have_orders_of_their_own() -> None:
     assert len(set(orders)) == len(orders)
 
 
+def test_a_rising_curriculum_asks_rows_from_the_lowest_level_on(file: Path, tmp_path: Path) -> None:
+    rows = [{**json.loads(line), "level": 1 + n % 3} for n, line in enumerate(file.read_text().splitlines())]
+    path = write(tmp_path / "levels.jsonl", rows)
+    config = plan(path, tasks=10, max_untrained=0, curriculum={"kind": "rising"})
+    told = finished(play(started(config), ports()))
+    train = questions(LocalQuestions(), config.questions).tasks["train"]
+    proposed = sorted(of(told, TaskProposed), key=lambda event: (event.iteration, event.slot))
+    first = [event.proposal for event in proposed if event.proposal.row.epoch == 0]
+    assert [task.level for task in first] == sorted(task.level for task in train)
+    assert [task.question for task in first] != [task.question for task in sorted(train, key=lambda task: task.level)]
+
+
 def test_an_iteration_goes_on_where_the_last_one_ended(told: list[Recorded], file: Path) -> None:
     assert rows_of(told) == expected(plan(file, tasks=10), 30)
     assert {epoch for epoch, _ in rows_of(told)} == {0, 1}, "it goes round more than once"

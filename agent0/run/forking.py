@@ -36,7 +36,8 @@ def _shape(config: RunConfig) -> tuple[object, ...]:
 
 def _same_order(before: RunConfig, after: RunConfig) -> bool:
     """Whether rows of a file go on where they were; those of another file, or in another order, begin anew."""
-    return (before.seed, before.questions.order) == (after.seed, after.questions.order)
+    orders = ((plan.seed, plan.questions.order, plan.curriculum.kind == "rising") for plan in (before, after))
+    return next(orders) == next(orders)
 
 
 def _held_out_rows(config: RunConfig) -> tuple[object, ...]:

@@ -13,8 +13,8 @@ class CurriculumConfig(Frozen):
     kind: Literal["bandit", "progress", "uniform", "frontier", "rising", "teacher"] = Field(
         "bandit",
         description="bandit over domain x family x level, by learnability or by learning progress, uniform, the levels "
-        "around the highest solved one, rising: from the lowest level to the highest over the run's iterations, or "
-        "teacher: requests name no level, the teacher chooses it",
+        "around the highest solved one, rising: from the lowest level to the highest over the run's iterations (rows "
+        "of a file: in each epoch), or teacher: requests name no level, the teacher chooses it",
     )
     mastered: int = Field(
         0, ge=0, le=10_000, description="frontier, progress: levels up to this count as solved until they are asked for"

@@ -12,15 +12,16 @@ def rows_of_iteration(config: RunConfig) -> int:
     return max(1, round(plan.share * config.tasks)) if plan.file else 0
 
 
-def place(number: int, rows: int, seed: int) -> tuple[int, int]:
+def place(number: int, rows: int, seed: int, levels: tuple[int, ...] = ()) -> tuple[int, int]:
     """Return epoch and index, both from 0, of the row that a run with ``seed`` asks as ``number``, from 0, of a file
-    with ``rows`` rows for training. An epoch asks each of them once, in an order of its own."""
+    with ``rows`` rows for training. An epoch asks each of them once, in an order of its own; with their ``levels``
+    from the lowest to the highest."""
     epoch, position = divmod(number, rows)
-    return epoch, _order(seed, epoch, rows)[position]
+    return epoch, _order(seed, epoch, rows, levels)[position]
 
 
 @lru_cache(maxsize=8)
-def _order(seed: int, epoch: int, rows: int) -> list[int]:
+def _order(seed: int, epoch: int, rows: int, levels: tuple[int, ...]) -> list[int]:
     indexes = list(range(rows))
     random.Random(f"questions {seed} {epoch}").shuffle(indexes)
-    return indexes
+    return sorted(indexes, key=lambda index: levels[index]) if levels else indexes
