@@ -75,6 +75,18 @@ def test_programs_are_judged_by_their_tests(tmp_path: Path) -> None:
     assert (line, column) == ("1", "tests") and fault.startswith("Its own answer is judged wrong")
 
 
+def test_a_small_file_has_rows_for_validation(tmp_path: Path) -> None:
+    split = check(write(tmp_path / "programs.jsonl", PROGRAMS))["split"]
+    assert split == {"train": 17, "validation": 2, "test": 1}
+    config = with_questions(small(questions={"file": str(tmp_path / "programs.jsonl")}))
+    assert config.evaluation.validation == 2 and config.questions.domain == "code"
+    assert check(write(tmp_path / "two.jsonl", GOOD[2:4]))["split"] == {"train": 1, "validation": 1, "test": 0}
+    again = questions(LocalQuestions(), QuestionsConfig(file=str(write(tmp_path / "back.jsonl", PROGRAMS[::-1]))))
+    first = questions(LocalQuestions(), QuestionsConfig(file=str(tmp_path / "programs.jsonl")))
+    held = [{task.question for task in read.tasks["validation"]} for read in (first, again)]
+    assert held[0] == held[1], "whatever the order of its rows"
+
+
 def test_programs_need_no_solution(tmp_path: Path) -> None:
     rows = [{name: row[name] for name in ("prompt", "tests")} for row in PROGRAMS]
     sample = check(write(tmp_path / "f.jsonl", rows))["sample"]

@@ -23,9 +23,14 @@ Cell = tuple[Family, int]
 """A family and one of its levels."""
 
 
+def percentile_of(key: str) -> int:
+    """Where a key stands among 100, by its sha256."""
+    return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") % 100
+
+
 def split_of(key: str) -> Split:
     """The split of a key (``split_key``) by its sha256: train (84 %), validation (8 %) or test (8 %)."""
-    percentile = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") % 100
+    percentile = percentile_of(key)
     if percentile < VALIDATION_PERCENT:
         return "validation"
     return "test" if percentile < VALIDATION_PERCENT + TEST_PERCENT else "train"

@@ -19,7 +19,7 @@ from agent0.events.values import Split, Task
 from agent0.ports.storage import Dataset, QuestionFile
 from agent0.settings import QuestionsConfig, RunConfig
 from agent0.tasks.near_copies import near_copies
-from agent0.tasks.splits import half_of, split_of
+from agent0.tasks.splits import VALIDATION_PERCENT, half_of, percentile_of, split_of
 
 CHECK = "agent0 questions check"
 """The command that names every row that is at fault."""
@@ -86,7 +86,7 @@ def _read(rows: Dataset, heldout: Dataset | None, plan: str) -> QuestionSet:
     read = read_question_rows(rows, config)
     if heldout is not None:
         return _apart(read, read_question_rows(heldout, config))
-    return QuestionSet(read, _by_split(read.tasks, split_of))
+    return QuestionSet(read, _with_validation(_by_split(read.tasks, split_of)))
 
 
 def _by_split(entries: Sequence[RowTask], split: Callable[[str], Split]) -> dict[Split, tuple[RowTask, ...]]:
@@ -94,6 +94,18 @@ def _by_split(entries: Sequence[RowTask], split: Callable[[str], Split]) -> dict
     for entry in entries:
         by_split[split(entry.task.canonical)].append(entry)
     return {name: tuple(of_split) for name, of_split in by_split.items()}
+
+
+def _with_validation(entries: dict[Split, tuple[RowTask, ...]]) -> dict[Split, tuple[RowTask, ...]]:
+    """``entries`` with rows for validation where a small file has none: those for training that its rule comes to
+    next."""
+    train = sorted(entries["train"], key=lambda entry: (percentile_of(entry.task.canonical), entry.task.canonical))
+    if entries["validation"] or len(train) < 2:
+        return entries
+    count = max(1, round(len(train) * VALIDATION_PERCENT / 100))
+    validation, chosen = train[:count], {entry.row.id for entry in train[:count]}
+    others = tuple(entry for entry in entries["train"] if entry.row.id not in chosen)
+    return {**entries, "train": others, "validation": tuple(validation)}
 
 
 def _apart(read: QuestionRows, heldout: QuestionRows) -> QuestionSet:
