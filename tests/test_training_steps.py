@@ -63,8 +63,8 @@ def test_a_trainer_may_tell_no_steps() -> None:
 
 
 def step(number: int, **change: object) -> Row:
-    plain = dict.fromkeys([*METRICS, "loss"], 0.5) | {"role": "student", "kind": "policy", "step": number}
-    return plain | change
+    plain = dict.fromkeys([*METRICS, "loss"], 0.5) | {"role": "student", "kind": "policy", "iteration": 0}
+    return plain | {"step": number} | change
 
 
 def test_losses_of_the_two_kinds_of_steps_are_two_charts(db: Connection) -> None:
@@ -83,6 +83,16 @@ def test_a_spike_among_many_steps_is_drawn() -> None:
     points = panel.lines[0].points.split()
     assert len(points) <= MOST_POINTS and panel.high == 9.0
     assert min(float(point.partition(",")[2]) for point in points) == 6.0
+
+
+def test_trainings_of_an_iteration_share_its_stretch_of_the_axis() -> None:
+    student = [step(n, iteration=i) for i in range(2) for n in range(1, 5)]
+    teacher = [step(n, iteration=i, role="teacher") for i in (1, 2) for n in (1, 2)]
+    panel = next(panel for panel in step_panels([*student, *teacher]) if panel.title == METRICS["gradient_norm"])
+    places = {line.role: [float(p.partition(",")[0]) for p in line.points.split()] for line in panel.lines}
+    step_width = (WIDE - 12) / 9
+    assert panel.steps == 10 and panel.begins == pytest.approx([6 + 4 * step_width, 6 + 8 * step_width], abs=0.1)
+    assert places["teacher"] == pytest.approx([6 + at * step_width for at in (4, 6, 8, 9)], abs=0.1)
 
 
 def test_places_lie_within_the_picture_and_what_is_not_known_has_none() -> None:

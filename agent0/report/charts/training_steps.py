@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from agent0.projections.base import Row
 
@@ -38,7 +39,7 @@ class StepLine:
 @dataclass(frozen=True)
 class StepPanel:
     """One metric over the steps of all trainings of a run: ``low`` and ``high`` are the ends of its axis, ``begins``
-    where trainings begin of the role that has most steps."""
+    where the trainings of an iteration begin."""
 
     title: str
     lines: tuple[StepLine, ...]
@@ -49,32 +50,41 @@ class StepPanel:
 
 
 def step_panels(rows: Sequence[Row]) -> tuple[StepPanel, ...]:
-    """A panel for each metric that any of ``rows``, of ``list_training_steps``, has; steps of a role count on from
-    training to training."""
-    roles = {role: [row for row in rows if row["role"] == role] for role in dict.fromkeys(row["role"] for row in rows)}
-    longest = max(roles.values(), key=len, default=[])
-    steps = len(longest)
-    begins = [at for at, row in enumerate(longest) if row["step"] == 1 and at]
-    places = tuple(_across(at, steps) for at in begins) if len(begins) <= MOST_BEGINS else ()
+    """A panel for each metric that any of ``rows``, of ``list_training_steps``, has. Trainings of one iteration share
+    its stretch of the axis, which has a place for each step of the longest of them."""
+    trainings: dict[tuple[int, str], list[Row]] = {}
+    for row in rows:
+        trainings.setdefault((row["iteration"], row["role"]), []).append(row)
+    lengths: dict[int, int] = {}
+    for (iteration, _), members in trainings.items():
+        lengths[iteration] = max(lengths.get(iteration, 0), len(members))
+    lengths = dict(sorted(lengths.items()))
+    begins = dict(zip(lengths, accumulate(lengths.values(), initial=0), strict=False))
+    steps = sum(lengths.values())
+    placed: dict[str, list[tuple[float, Row]]] = {}
+    for (iteration, role), members in trainings.items():
+        apart = lengths[iteration] / len(members)
+        placed.setdefault(role, []).extend((begins[iteration] + at * apart, row) for at, row in enumerate(members))
+    marks = tuple(_across(at, steps) for at in begins.values() if at) if len(begins) <= MOST_BEGINS else ()
     panels = []
     for metric, title in METRICS.items():
-        values = {role: [*_values(members, metric)] for role, members in roles.items()}
+        values = {role: [*_values(members, metric)] for role, members in placed.items()}
         if any(values.values()):
-            panels.append(_panel(title, values, metric, steps, places))
+            panels.append(_panel(title, values, metric, steps, marks))
     return tuple(panels)
 
 
-def _values(members: Sequence[Row], metric: str) -> Iterator[tuple[int, float]]:
+def _values(members: Sequence[tuple[float, Row]], metric: str) -> Iterator[tuple[float, float]]:
     """(place, value) of the steps that have one; losses of the two kinds of steps are two metrics."""
     kind = {"loss": "policy", "replay_loss": "replay"}.get(metric)
     column = "loss" if kind else metric
-    for at, row in enumerate(members):
+    for at, row in members:
         if row[column] is not None and kind in (None, row["kind"]):
             yield at, float(row[column])
 
 
 def _panel(
-    title: str, values: dict[str, list[tuple[int, float]]], metric: str, steps: int, begins: tuple[float, ...]
+    title: str, values: dict[str, list[tuple[float, float]]], metric: str, steps: int, begins: tuple[float, ...]
 ) -> StepPanel:
     known = [value for line in values.values() for _, value in line]
     low, high = min(known), max(known)
@@ -86,17 +96,17 @@ def _panel(
     return StepPanel(title, lines, low, high, steps, begins)
 
 
-def _points(line: Sequence[tuple[int, float]], steps: int, low: float, high: float) -> Iterator[str]:
+def _points(line: Sequence[tuple[float, float]], steps: int, low: float, high: float) -> Iterator[str]:
     """A single point is there twice: a line of no length is a dot."""
     for at, value in _thinned(line if len(line) > 1 else [*line, *line]):
         yield f"{_across(at, steps)},{HIGH - EDGE - (value - low) / (high - low) * (HIGH - 2 * EDGE):.1f}"
 
 
-def _across(at: int, steps: int) -> float:
+def _across(at: float, steps: int) -> float:
     return round(EDGE + at * (WIDE - 2 * EDGE) / max(1, steps - 1), 1)
 
 
-def _thinned(line: Sequence[tuple[int, float]]) -> Iterable[tuple[int, float]]:
+def _thinned(line: Sequence[tuple[float, float]]) -> Iterable[tuple[float, float]]:
     if len(line) <= MOST_POINTS:
         return line
     size = -(-len(line) // (MOST_POINTS // 2))
