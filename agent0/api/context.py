@@ -16,6 +16,7 @@ from agent0.api.admission.keys import Key, KeyFile
 from agent0.api.admission.rates import WrongKeys
 from agent0.api.deep import DeepReadings
 from agent0.api.past import PastTables
+from agent0.assembly.batches.served_batches import ServedBatches
 from agent0.assembly.runtime.read_models import reading
 from agent0.config.loading import environment_settings
 from agent0.errors import NotFoundError, OperationError
@@ -103,6 +104,7 @@ class ApiContext:
     handlers: bool = False
     ending: asyncio.Event = field(default_factory=asyncio.Event)
     rebuilding: Rebuilding = field(default_factory=Rebuilding)
+    batches: ServedBatches = field(default_factory=ServedBatches)
     behind: int = 0
     """Events of the log that the tables lack for longer than a moment."""
     _end: int = 0

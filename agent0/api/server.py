@@ -224,6 +224,7 @@ async def serve(context: ApiContext, sock: socket.socket, stands: Callable[[], N
         await asyncio.wait([answering])
         gc.unfreeze()
         await context.rebuilding.close()
+        await context.batches.close()
         context.deep.close()
         context.past.close()
 

@@ -1,10 +1,10 @@
-"""Checkpoints, experiments, benchmarks, batches, budgets, alarms, settings, and what stands and works."""
+"""Checkpoints, experiments, benchmarks, budgets, alarms, settings, and what stands and works."""
 
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query
 
-from agent0.api.conditional import LIMIT, At, Counted, Limit, Page, Tagged, counted_page, keyed_page
+from agent0.api.conditional import LIMIT, At, Counted, Limit, Page, Tagged, counted_page
 from agent0.api.context import Context
 from agent0.api.problems import responses
 from agent0.api.status import status
@@ -12,7 +12,6 @@ from agent0.config.loading import public
 from agent0.events.budgets import BudgetScope
 from agent0.projections.alarms import list_alarms
 from agent0.projections.base import Row
-from agent0.projections.batches import list_answers, list_batches, show_batch
 from agent0.projections.benchmark_scores import list_benchmark_runs, show_benchmark_run
 from agent0.projections.budgets import list_budgets
 from agent0.projections.checkpoints import find_checkpoint, registry
@@ -83,27 +82,6 @@ def benchmark(context: Context, run: Name, at: At = 0) -> Row:
     """One benchmark run with its scores; LAST is the newest."""
     with context.tables(at) as db:
         return show_benchmark_run(db, run)
-
-
-@tagged.get("/batches", operation_id="list_batches", tags=["tasks"])
-def batches(context: Context, limit: Limit = LIMIT, after: Counted = "", at: At = 0) -> Page:
-    """Files of questions that were answered, and how far each came, oldest first."""
-    with context.tables(at) as db:
-        return counted_page(lambda n: list_batches(db)[:n], after, limit)
-
-
-@tagged.get("/batches/{batch}", operation_id="show_batch", tags=["tasks"])
-def batch(context: Context, batch: Name, at: At = 0) -> Row:
-    """One file of questions: who answers it and how far that came; LAST is the newest."""
-    with context.tables(at) as db:
-        return show_batch(db, batch)
-
-
-@tagged.get("/batches/{batch}/rows", operation_id="list_batch_rows", tags=["tasks"])
-def batch_rows(context: Context, batch: Name, limit: Limit = LIMIT, after: Counted = "", at: At = 0) -> Page:
-    """Answers to the rows of a file, in its order; an `event` has the whole conversation."""
-    with context.tables(at) as db:
-        return keyed_page(list_answers(db, batch, int(after or 0), limit + 1), limit, "row")
 
 
 @tagged.get("/router/budgets", operation_id="list_budgets", tags=["router"])
