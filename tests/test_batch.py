@@ -3,6 +3,7 @@ and column; what fails is a row all the same."""
 
 import fcntl
 import json
+import os
 import random
 import tracemalloc
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import pytest
 from agent0.assembly.batches.batch_files import LONGEST_LINE, opened_answers, read_rows, survey
 from agent0.assembly.batches.batch_plan import BatchListener, BatchPlan, BatchTally, Forecast, begin, begun_batch
 from agent0.assembly.batches.batch_run import answer_batch
-from agent0.cli.batches.batch import _BatchReporter, forecast_line, took
+from agent0.cli.batches.batch import _accepting, _BatchReporter, forecast_line, took
 from agent0.config.loading import load
 from agent0.errors import ConfigError
 from agent0.tasks.batch_rows import BatchColumns, read_row
@@ -304,6 +305,22 @@ async def test_a_forecast_that_is_declined_stops_and_what_is_answered_stays(tmp_
     settings, began = await begun_batch(settings, batch)
     outcome = await answer_batch(settings, batch, began, BatchListener(accepts=declines))
     assert (outcome.stopped, outcome.tally.done, len(forecasts)) == (False, 50, 1)
+
+
+@pytest.mark.parametrize(("typed", "goes_on"), [(b"\n", True), (b"Y\n", True), (b"n\n", False), (b"what?\n", False)])
+async def test_a_terminal_is_asked_and_nothing_else_is(
+    monkeypatch: pytest.MonkeyPatch, typed: bytes, goes_on: bool
+) -> None:
+    forecast = Forecast(20, 30, 1.0, 1, 1, 0.0)
+    with Path(os.devnull).open() as nobody:
+        monkeypatch.setattr("sys.stdin", nobody)
+        assert await _accepting(ask=True)(forecast)
+    person, terminal = os.openpty()
+    with os.fdopen(person, "wb"), os.fdopen(terminal, "r") as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        assert await _accepting(ask=False)(forecast)
+        os.write(person, typed)
+        assert await _accepting(ask=True)(forecast) is goes_on
 
 
 def test_forecast_and_progress_are_said_in_units_of_people(capsys: pytest.CaptureFixture[str]) -> None:

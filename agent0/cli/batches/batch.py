@@ -131,7 +131,7 @@ def _answered(settings: Settings, batch: str, began: BatchRunStarted, *, ask: bo
     """What a batch comes to; how to go on is said where it is stopped."""
     go_on = resume_command(batch)
     console.say(f"Batch {batch}: {began.rows:,} rows; {began.actor['provider']} {began.actor['model']}".rstrip())
-    listener = BatchListener(console.say, _BatchReporter(), _accepting(ask))
+    listener = BatchListener(console.say, _BatchReporter(), _accepting(ask=ask))
     try:
         return console.run_async(
             lambda: answer_batch(settings, batch, began, listener), stopping=f"Stopped; nothing is lost. Go on: {go_on}"
@@ -141,7 +141,7 @@ def _answered(settings: Settings, batch: str, began: BatchRunStarted, *, ask: bo
         raise
 
 
-def _accepting(ask: bool) -> Callable[[Forecast], Any]:
+def _accepting(*, ask: bool) -> Callable[[Forecast], Any]:
     """What shows a forecast, and asks where a person can answer."""
 
     async def accepts(forecast: Forecast) -> bool:
