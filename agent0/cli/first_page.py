@@ -26,6 +26,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     "Ask again": {
         "experiment": "Other rewards, verdicts or training; variants over seeds.",
         "bench": "Score a student on benchmarks, and compare scores.",
+        "batch": "Answer a file of questions, each once, whatever stops it.",
         "calibrate": "Fit how sure a student may be of its answers.",
         "verify": "Measure verifiers on labelled pairs.",
     },
