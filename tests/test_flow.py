@@ -138,6 +138,7 @@ def test_the_story_has_every_kind_of_event_a_healthy_run_has() -> None:
         "ItemScored",
         "CalibratorFitted",
         "TaskReviewed",
+        "RowAnswered",
         "TaskSubmitted",
         "GainRequested",
         "ProbeSelected",

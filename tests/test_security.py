@@ -217,8 +217,13 @@ def test_nothing_is_unpickled_and_no_remote_code_is_trusted() -> None:
             assert node.arg != "weights_only" or value is True, path
 
 
-NO_PAGES = {"agent0/report/markdown/rendering.py", "infra/engine/folder_template.py"}
-"""What they make is no HTML: Markdown, whose templates escape what goes into an HTML tag, and prompts of models."""
+NO_PAGES = {
+    "agent0/report/markdown/rendering.py",
+    "infra/engine/folder_template.py",
+    "agent0/evaluation/benchmarks/rows/question_template.py",
+}
+"""What they make is no HTML: Markdown, whose templates escape what goes into an HTML tag, prompts of models, and
+questions, which pages escape."""
 
 
 def test_pages_escape_what_they_show() -> None:

@@ -30,7 +30,9 @@ class Sampler:
         target = requested(prompt)
         if target is None:
             raise OperationError(
-                "The sampler only draws tasks.", "This asks for none.", "It can play the teacher only."
+                "The sampler only draws tasks.",
+                "This asks for none of a family.",
+                "It can play the teacher only, with a prompt that names a family: --set run.teacher.prompts=compact",
             )
         entry, level = target
         rng = random.Random(f"sampler {request.sampling.seed}")

@@ -214,6 +214,8 @@ def _start(recipe: Recipe, parent: bytes) -> Adapter:
     if not parent:
         return Adapter(lora_settings(recipe.rank, recipe.alpha) if recipe.rank else WHOLE, {}, {})
     start = unpack(parent)
+    if not start.weights:
+        raise OperationError("The parent adapter does not fit this model.", "It holds no weights.")
     check_kind(recipe.rank, start)
     return start
 
