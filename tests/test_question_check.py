@@ -4,7 +4,6 @@ import csv
 import gzip
 import io
 import json
-import random
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,15 +17,11 @@ from pyarrow import parquet
 from agent0.assembly.validate.questions import with_questions
 from agent0.errors import Agent0Error, ConfigError
 from agent0.evaluation.benchmarks.rows.question_file import questions, read_questions
-from agent0.events.values import QUESTIONS, SourceRow, Task
-from agent0.grading.tolerance import within
 from agent0.infra.storage.datasets import LocalQuestions
 from agent0.settings import QuestionsConfig, RunConfig
-from agent0.tasks.near_copies import near_copies
-from agent0.verification.verifiers import verifier_for
 from tests.terminal import agent0
 from tests.test_questions import GOOD, write
-from tests.world import KnowingSandbox, small
+from tests.world import small
 
 UNITS = [
     {"Frage": f"How many metres are {n / 4} km?", "Antwort": f"{n * 250} m", "tolerance": "1%"} for n in range(1, 51)
@@ -347,61 +342,3 @@ def test_folders_that_are_no_saved_data_set_are_refused(tmp_path: Path, monkeypa
     assert sum(map(len, questions(LocalQuestions(), QuestionsConfig(file=str(outside))).tasks.values())) == 9
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert "EXTRAS=data" in error(tmp_path / "both" / "train")
-
-
-# --- near-copies and tolerances --------------------------------------------------------------------------------------
-
-STORY = (
-    "Natalia sold clips to 48 of her friends in April, and then she sold half as many clips in May. "
-    "How many clips did Natalia sell altogether in April and May?"
-)
-
-
-@pytest.mark.parametrize(
-    ("question", "near"),
-    [
-        (STORY.upper().replace(",", ""), True),
-        (STORY.replace("Natalia", "Nаtalia"), True),  # noqa: RUF001 - another alphabet
-        (STORY.replace("friends", "neighbours"), True),
-        (STORY.replace("48", "52"), True),
-        (STORY.replace("48", "52").replace("half", "a third").replace("clips", "pins"), False),
-        ("How many clips did she sell?", False),
-    ],
-)
-def test_a_near_copy_has_most_of_anothers_words(question: str, near: bool) -> None:
-    (copy,) = near_copies([question], ["What is 2 + 2?", STORY])
-    assert (copy is not None) is near and (copy is None or copy.reference == 1)
-
-
-def test_questions_of_one_template_are_no_near_copies() -> None:
-    rng = random.Random(1)
-    texts = [
-        f"How many {unit}s are {rng.randint(2, 99)} {unit}s less {n}?" for n in range(60) for unit in ("gram", "ton")
-    ]
-    assert near_copies(texts[:60], texts[60:]) == [None] * 60
-    assert near_copies(["What is 3 + 4?"], ["What is 3 * 4?"]) == [None] and near_copies(["", "a"], []) == [None, None]
-
-
-@pytest.mark.parametrize(
-    ("expected", "answer", "tolerance", "near"),
-    [
-        ("5", "5.04", "1%", True), ("5", "5.06", "1%", False), ("-5", "-5.04", "1 %", True), ("5", "5.2", "0.2", True),
-        ("5", "5.21", "2e-1", False), ("5 km", "5.01 km", "0.01", True), ("5 km", "5010 m", "0.01", True),
-        ("5 km", "5011 m", "0.01", False), ("5 km", "5.01", "0.01", True), ("5 km", "5 kg", "1%", None),
-        ("5", "Rome", "1%", None), ("5", "1/0", "1%", None), ("5", "9" * 500, "1%", None),
-    ],
-)  # fmt: skip
-def test_a_tolerance_is_exact(expected: str, answer: str, tolerance: str, near: bool | None) -> None:
-    assert within(expected, answer, tolerance) is near
-
-
-async def test_an_answer_within_its_rows_tolerance_is_right_and_an_expression_is_not() -> None:
-    row = SourceRow(id="1", answer="2.54", tolerance="0.01")
-    task = Task(question="q", domain="math", family=QUESTIONS, level=1, canonical="q", row=row)
-    answers = ["2.54", "2.545", "2.56", "2.5 + 0.04", None, "Rome"]
-    verdicts = await verifier_for(task).judge(task, answers, KnowingSandbox())
-    assert [verdict.correct for verdict in verdicts] == [True, True, False, False, False, False]
-    assert verdicts[1].reason == "within 0.01"
-    exact = task.model_copy(update={"row": row.model_copy(update={"tolerance": ""})})
-    (verdict,) = await verifier_for(exact).judge(exact, ["2.545"], KnowingSandbox())
-    assert verdict.correct is False

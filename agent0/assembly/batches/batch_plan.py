@@ -60,7 +60,7 @@ class BatchTally:
 @dataclass(frozen=True)
 class Forecast:
     """What the ``rows`` that are left will come to, if they are like the ``sample`` that is answered. ``usd`` None:
-    nobody knows what a call costs."""
+    a price is not known."""
 
     sample: int
     rows: int
@@ -72,7 +72,7 @@ class Forecast:
 
 @dataclass(frozen=True)
 class BatchOutcome:
-    """What a batch came to. ``usd`` None: nobody knows what its calls cost. ``stopped``: the forecast was declined."""
+    """What a batch came to. ``usd`` None: a price is not known. ``stopped``: the forecast was declined."""
 
     batch: str
     out: str

@@ -252,7 +252,7 @@ class _BatchWork:
             await self.log.append([event])
 
     async def cost(self) -> float | None:
-        """US dollars so far: what budgets were charged, else tokens at the student's price; None: nobody knows."""
+        """US dollars so far: what budgets were charged, else tokens at the student's price; None without a price."""
         await self.log.queue.join()
         spent = (await open_ledger(self.settings, self.log).balance(Account("run", self.batch))).spent
         actor = StudentConfig.model_validate(self.began.actor)
