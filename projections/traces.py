@@ -15,7 +15,7 @@ def list_traces(db: sqlite3.Connection, run: str) -> list[Row]:
     rows = select(
         db,
         "SELECT attempt, task, attempts.iteration, number, correct, answer, end, domain, family, level,"
-        " first.expected, first.reason, self_critique FROM attempts LEFT JOIN tasks USING (run, task)"
+        " first.expected, first.reason, mean_logprob, self_critique FROM attempts LEFT JOIN tasks USING (run, task)"
         " LEFT JOIN (SELECT run, attempt, expected, reason, min(verifier) FROM verdicts WHERE run = ?1"
         " GROUP BY run, attempt) AS first USING (run, attempt)"
         " WHERE attempts.run = ?1 AND end IS NOT NULL"

@@ -19,10 +19,12 @@ from agent0.events.values import Artifact, SelfCritique, Turn
 from agent0.infra.storage import sqlite
 from agent0.ports.models import GenerateRequest, Generation, Likely
 from agent0.projections import Projector, tables
+from agent0.projections.base import Row
 from agent0.report.findings import findings
 from agent0.report.html.run_page import page
-from agent0.report.tables import self_critique_rows
+from agent0.report.tables import confidence_rows
 from agent0.rewards import rewards
+from agent0.rollout.confidence.run_signals import confidence_signals
 from agent0.rollout.confidence.self_critique import criticise, read_verdict
 from agent0.rollout.confidence.signals import SELF_CRITIQUE
 from agent0.settings import StudentConfig
@@ -152,11 +154,12 @@ def _reported(told: list[Recorded], place: Path, answers: int, right: int) -> No
     projector.apply([(one.seq, one.to_json()) for one in told])
     projector.close()
     with sqlite.reading(place) as db:
-        found = findings(db, MemoryArtifacts(), "r1")["self_critique"]
-        assert (found["items"], found["right"]) == (answers, right) and found["clusters"] <= answers
+        found = {row["signal"]: row for row in findings(db, MemoryArtifacts(), "r1")["confidence"]}
+        assert set(found) == {"mean_token", "agreement", "self_critique"}
+        assert all((row["items"], row["right"]) == (answers, right) for row in found.values())
         drawn = page(db, MemoryArtifacts(), "r1")
-    row = self_critique_rows(found)[0]
-    assert ">Self-critique</h2>" in drawn and row["Brier"] in drawn
+    row = confidence_rows([found["self_critique"]])[0]
+    assert ">Signals of confidence</h2>" in drawn and row["Brier"] in drawn
 
 
 async def test_a_run_is_not_asked_by_default() -> None:
@@ -182,7 +185,7 @@ def test_worth_agrees_with_the_measures_and_its_intervals_hold_them() -> None:
     assert found.brier == pytest.approx(brier_score_loss(came, said))
     assert found.auroc == pytest.approx(roc_auc_score(came, said))
     assert found.brier95[0] < found.brier < found.brier95[1] and found.auroc95[0] < found.auroc < found.auroc95[1]
-    row = self_critique_rows({**vars(found)})[0]
+    row = confidence_rows([{"signal": "s", **vars(found)}])[0]
     assert (row["answers"], row["tasks"]) == (300, 300) and f"{found.auroc:.3f}" in row["AUROC"]
 
 
@@ -199,4 +202,26 @@ def test_attempts_at_one_task_are_drawn_together() -> None:
 def test_outcomes_that_are_all_alike_have_no_area() -> None:
     found = worth([0.2, 0.7], [True, True])
     assert found and found.auroc is None and found.auroc95 is None and worth([], []) is None
-    assert self_critique_rows(None) == []
+    assert confidence_rows([]) == []
+
+
+def test_signals_are_measured_over_answered_attempts_alone_and_agreement_over_the_others_of_a_task() -> None:
+    def attempt(task: str, answer: str | None, correct: bool | None, mean_logprob: float | None = None) -> Row:
+        texts = {"task": task, "answer": answer}
+        return texts | {"correct": correct, "mean_logprob": mean_logprob, "self_critique": None}
+
+    traces = [attempt("a", "4", True, -0.1), attempt("a", "4", True, -0.2), attempt("a", "5", False, -0.9)]
+    traces += [attempt("a", None, False, -0.1), attempt("b", "7", None, -0.1), attempt("c", "1", False)]
+    signals = {row["signal"]: row for row in confidence_signals(traces)}
+    assert set(signals) == {"mean_token", "agreement"}, "nobody was asked for a judgement"
+    assert (signals["mean_token"]["items"], signals["mean_token"]["auroc"]) == (3, 1.0)
+    assert signals["agreement"]["items"] == 3, "the lone attempt at c agrees with nothing, and is not one of these"
+    assert signals["agreement"]["confidence"] == pytest.approx((1 / 3 + 1 / 3 + 0) / 3)
+    assert confidence_signals([]) == []
+
+
+def test_a_bootstrap_in_parts_is_that_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    values, outcomes = [0.1, 0.4, 0.6, 0.9] * 5, [False, True] * 10
+    whole = worth(values, outcomes)
+    monkeypatch.setattr("agent0.stats.calibrators._CELLS", 100)
+    assert worth(values, outcomes) == whole

@@ -17,8 +17,8 @@ from agent0.report.columns import WITHIN, shown_iteration
 from agent0.report.conclusions import claim_against, scored
 from agent0.report.diversity import FREQUENT, diversity, trace_of
 from agent0.report.eval_items import held_items, outcome_of
+from agent0.rollout.confidence.run_signals import confidence_signals
 from agent0.rollout.tool_patterns import Trace, tool_shares, transitions, used, with_and_without
-from agent0.stats.calibrators import worth
 from agent0.stats.claims import claims, step_by_step
 
 MODES = 15
@@ -36,7 +36,7 @@ class RunFindings(TypedDict):
     failures: list[Row]
     tools: Row
     diversity: Row
-    self_critique: Row | None
+    confidence: list[Row]
     rejected: list[Row]
     decontamination: str
 
@@ -54,7 +54,7 @@ def findings(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> RunFindi
         "failures": [f for f in (_held_failures(artifacts, validations), _tried_failures(traces)) if f],
         "tools": _tools([trace_of(row) for row in traces]),
         "diversity": diversity(db, run, traces),
-        "self_critique": _self_critique(traces),
+        "confidence": confidence_signals(traces),
         "rejected": rejections(db, run),
         "decontamination": decontamination(index_of(db, run)),
     }
@@ -134,16 +134,6 @@ def _tools(traces: Sequence[Trace]) -> Row:
         "transitions": transitions(traces)[:FREQUENT],
         "with_and_without": with_and_without(traces),
     }
-
-
-def _self_critique(traces: Sequence[Row]) -> Row | None:
-    """What the student's judgements of its own answers are worth, over the run; None where none was asked for.
-    ``asked`` answers with a judgement and a verdict of whether it is right; attempts at one task are one cluster."""
-    critiqued = [row for row in traces if row["self_critique"] is not None and row["correct"] is not None]
-    critique = worth(
-        [r["self_critique"] for r in critiqued], [r["correct"] for r in critiqued], [r["task"] for r in critiqued]
-    )
-    return asdict(critique) if critique else None
 
 
 def decontamination(index: Row | None) -> str:

@@ -35,7 +35,7 @@ def _tables(results: RunFindings) -> Iterator[TitledTable]:
     yield "Attempts by successful tools", [_fared(row) for row in tools["with_and_without"]]
     yield "Tool transitions", [_shares(row, "correct") for row in tools["transitions"]]
     yield "Tools", [_shares(row, "success", "share_of_attempts") for row in tools["used"]]
-    yield "Self-critique: its own answers, judged by the student", self_critique_rows(results["self_critique"])
+    yield "Signals of confidence: which tells right answers from wrong ones", confidence_rows(results["confidence"])
     yield "Diversity of tasks and solutions", _varied(results["diversity"])
     yield "Rejected tasks", _rejected(results["rejected"], results["decontamination"])
 
@@ -126,19 +126,19 @@ def _fared(row: Row) -> Cells:
     return {"tools": row["tools"], "attempts": row["attempts"], "correct": share(row["correct"]), "95 %": spread}
 
 
-def self_critique_rows(results: Row | None) -> list[Cells]:
-    """ECE, Brier score and AUROC with their intervals over tasks."""
-    if results is None:
-        return []
-    measures = (("ECE", "ece"), ("Brier", "brier"), ("AUROC", "auroc"))
+def confidence_rows(signals: Sequence[Row]) -> list[Cells]:
+    """A row a signal: AUROC, ECE and Brier score with their 95 % intervals over tasks."""
+    measures = (("AUROC", "auroc"), ("ECE", "ece"), ("Brier", "brier"))
     return [
         {
-            "answers": results["items"],
-            "tasks": results["clusters"],
-            "right": share(results["right"] / results["items"]),
-            "confidence": share(results["confidence"]),
-            **{name: _spread(results[key], results[f"{key}95"]) for name, key in measures},
+            "signal": signal["signal"],
+            "answers": signal["items"],
+            "tasks": signal["clusters"],
+            "right": share(signal["right"] / signal["items"]),
+            "confidence": share(signal["confidence"]),
+            **{name: _spread(signal[key], signal[f"{key}95"]) for name, key in measures},
         }
+        for signal in signals
     ]
 
 

@@ -18,6 +18,10 @@ from agent0.stats.logistic_fit import fit_logistic
 
 BINS = 10
 _NEAREST = 1e-6
+_CELLS = 4_000_000
+"""Draws times items that a bootstrap holds in memory at once."""
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 Method = Literal["temperature", "platt", "isotonic"]
 
 
@@ -185,12 +189,13 @@ def worth(
     names = {name: index for index, name in enumerate(dict.fromkeys(clusters or ()))}
     places = [names[name] for name in clusters] if clusters else list(range(len(confidences)))
     count = max(places) + 1
-    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), rounds)[:, places]
+    clusters_drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), rounds)
     predicted, came = np.asarray(confidences, float), np.asarray(outcomes, float)
-    total = drawn.sum(axis=1)
-    gaps = np.abs(drawn @ (_places(confidences) * (predicted - came)[:, None])).sum(axis=1) / total
-    squares = drawn @ (predicted - came) ** 2 / total
-    areas = _areas(drawn, predicted, came)
+    bins = _places(confidences) * (predicted - came)[:, None]
+    parts = max(1, rounds * len(places) // _CELLS)
+    draws = (drawn[:, places] for drawn in np.array_split(clusters_drawn, parts))
+    measures = [_measures(drawn, predicted, came, bins) for drawn in draws]
+    gaps, squares, areas = (np.concatenate(values) for values in zip(*measures, strict=True))
     return Worth(
         items=len(predicted),
         clusters=count,
@@ -205,15 +210,21 @@ def worth(
     )
 
 
+def _measures(drawn: Ints, predicted: Floats, came: Floats, bins: Floats) -> tuple[Floats, Floats, Floats]:
+    """ECE, Brier score and AUROC of each draw; [rounds, items] say how often an item was drawn."""
+    total = drawn.sum(axis=1)
+    gaps: Floats = np.abs(drawn @ bins).sum(axis=1) / total
+    squares: Floats = drawn @ (predicted - came) ** 2 / total
+    return gaps, squares, _areas(drawn, predicted, came)
+
+
 def _middle(values: npt.NDArray[np.float64]) -> tuple[float, float]:
     """The percentile interval that holds 95 % of ``values``."""
     low, high = np.quantile(values, (0.025, 0.975))
     return float(low), float(high)
 
 
-def _areas(
-    drawn: npt.NDArray[np.int64], predicted: npt.NDArray[np.float64], came: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+def _areas(drawn: Ints, predicted: Floats, came: Floats) -> Floats:
     """The AUROC of each draw; [rounds, items] say how often an item was drawn."""
     order = np.argsort(predicted, kind="stable")
     starts = np.unique(predicted[order], return_index=True)[1]
@@ -222,7 +233,7 @@ def _areas(
     pairs = right.sum(axis=1) * wrong.sum(axis=1)
     below = np.cumsum(wrong, axis=1) - wrong / 2
     comparable = pairs > 0
-    areas: npt.NDArray[np.float64] = (right * below).sum(axis=1)[comparable] / pairs[comparable]
+    areas: Floats = (right * below).sum(axis=1)[comparable] / pairs[comparable]
     return areas
 
 

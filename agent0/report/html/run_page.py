@@ -32,7 +32,7 @@ from agent0.report.html.rendering import render
 from agent0.report.html.shown_records import shown_records
 from agent0.report.overview import overview, rows_for_people
 from agent0.report.run_benchmarks import benchmark_rows
-from agent0.report.tables import Cells, pass_at_k_columns, self_critique_rows
+from agent0.report.tables import Cells, confidence_rows, pass_at_k_columns
 
 ALL = -1
 SLOWEST = 8
@@ -60,7 +60,7 @@ def page(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> str:
         curves=_curves(results),
         within=_within(results),
         fared=_fared(results),
-        critique=self_critique_rows(results["self_critique"]),
+        confidence=confidence_rows(results["confidence"]),
         tests=_tests(summary["test"]),
         rewards=_rewards(reward_curve(db, name)),
         heat=_heat(tasks),
