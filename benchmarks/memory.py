@@ -39,12 +39,12 @@ QWEN = {
 }
 """From each config.json: hidden, intermediate, layers, numbers of a token's keys in a layer, vocabulary, and whether
 the head is the embedding."""
-CARDS = {"3070ti": 8.0, "24gb": 24.0}
+CARDS = {"3070ti": 8.0, "24gb": 24.0, "80gb": 80.0}
 PAGE = """# Memory
 
 Does a profile fit its card, and is the formula right?
 
-- It is within a tenth at every size here, of training and of generating, and by it both profiles fit their cards.
+- It is within a tenth at every size here, of training and of generating, and by it all profiles fit their cards.
   Models of the profiles' sizes are not measured on a card; a small model held more than foreseen there
   ([GPU](gpu.md)).
 - The formula (`infra/engine/memory_need.py`) is what a run is weighed by before it starts, and a training before it
@@ -64,7 +64,8 @@ the formula for what a GPU's allocator loses between blocks.
 
 GiB. `total` has the tenth in it. A conversation is {prompt:,} tokens of prompt, every turn at its limit, {tool} tokens
 of tool output between two turns; generating reads all of it for `models.max_batch` conversations at once. Generating
-and training are never in memory together. `24gb` holds the weights of both roles while it generates.
+and training are never in memory together. `24gb` holds the weights of both roles while it generates;
+`80gb` has one base for both.
 
 | profile | part | weights | adapter, optimizer | activations, logits | total | card | on the card |
 |---|---|---|---|---|---|---|---|

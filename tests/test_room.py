@@ -183,7 +183,8 @@ def test_a_small_model_is_weighed_as_it_is_computed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("profile", "student", "teacher"), [("3070ti", "1.5B", "1.5B"), ("24gb", "7B", "3B"), ("vllm", "7B", "7B")]
+    ("profile", "student", "teacher"),
+    [("3070ti", "1.5B", "1.5B"), ("24gb", "7B", "3B"), ("80gb", "7B", "7B"), ("vllm", "7B", "7B")],
 )
 def test_the_pages_say_what_is_asked_for(profile: str, student: str, teacher: str, tmp_path: Path) -> None:
     key = "tokenizer" if profile == "vllm" else "model"

@@ -90,7 +90,7 @@ def test_the_doctor_takes_settings_as_a_start_does(tmp_path: Path, monkeypatch: 
     assert said.code == 0, said.out
 
 
-@pytest.mark.parametrize("profile", ["3070ti", "24gb", "ollama", "vllm", "cluster"])
+@pytest.mark.parametrize("profile", ["3070ti", "24gb", "80gb", "ollama", "vllm", "cluster"])
 def test_every_profile_of_large_models_has_file_tools_and_rollback(profile: str, tmp_path: Path) -> None:
     tools = held(tmp_path, profile).run.student.tools
     assert {"write_file", "read_file", "edit_file", "plan", "rollback", "submit_answer"} <= set(tools)
