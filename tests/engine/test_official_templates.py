@@ -19,12 +19,16 @@ from agent0.rollout.prompts import prompt, render
 from tests.ollama_chat import rendered
 
 TEMPLATES = Path(__file__).parents[1] / "data" / "templates"
-OFFICIAL = ("qwen2.5", "qwen3", "llama3.1", "mistral-v0.3")
+OFFICIAL = ("qwen2.5", "qwen3", "llama3.1", "llama3.2", "mistral-v0.3", "gemma2", "gemma3")
 MARKED = OFFICIAL[:2]
-FORMS = {"llama3.1": TurnForm(marked=False), "mistral-v0.3": TurnForm(marked=False, system=False)}
+PLAIN, UNLED = TurnForm(marked=False), TurnForm(marked=False, system=False)
+FORMS = {"llama3.1": PLAIN, "llama3.2": PLAIN, "gemma3": PLAIN, "mistral-v0.3": UNLED, "gemma2": UNLED}
 SPECIALS = {
     "llama3.1": {"bos_token": "<|begin_of_text|>", "eos_token": "<|eot_id|>"},
+    "llama3.2": {"bos_token": "<|begin_of_text|>", "eos_token": "<|eot_id|>"},
     "mistral-v0.3": {"bos_token": "<s>", "eos_token": "</s>"},
+    "gemma2": {"bos_token": "<bos>", "eos_token": "<eos>"},
+    "gemma3": {"bos_token": "<bos>", "eos_token": "<eos>"},
 }
 TOOLS = (
     ToolSpec(
@@ -99,6 +103,8 @@ def tokenizer_with(template: str) -> PreTrainedTokenizerFast:
     tokenizer = make_tokenizer(0)
     tokenizer.chat_template = (TEMPLATES / f"{template}.jinja").read_text()
     tokenizer.add_special_tokens(SPECIALS.get(template, {}))
+    if template.startswith("gemma"):
+        tokenizer.add_special_tokens({"additional_special_tokens": ["<start_of_turn>", "<end_of_turn>"]})
     return tokenizer
 
 
@@ -117,7 +123,7 @@ def test_prompts_are_those_of_the_official_templates(
     conversation, with_tools = CONVERSATIONS[name]
     turns, tools = turns_of(conversation), TOOLS if with_tools else ()
     sent: list[Message] = conversation if template in MARKED else [*messages(turns, tools)]
-    if template.startswith("mistral") and sent[0]["role"] == "system":
+    if FORMS.get(template) == UNLED and sent[0]["role"] == "system":
         sent = [one("user", f"{sent[0]['content']}\n\n{sent[1]['content']}"), *sent[2:]]
     described = [described_tool(tool) for tool in tools] if template in MARKED else None
     expected = tokenizer.apply_chat_template(sent, tools=described, add_generation_prompt=True, tokenize=False)
@@ -142,7 +148,7 @@ def test_without_transformers_templates_render_the_same(template: str) -> None:
     ours = renderer(tokenizer.chat_template, specials)
     for conversation, with_tools in CONVERSATIONS.values():
         plain = [one(m["role"], m["content"]) for m in conversation if m["role"] != "tool"]
-        if template.startswith("mistral"):
+        if template.startswith(("mistral", "gemma")):
             plain = [one("user", "Hi."), said("Ho."), one("user", "So?")]
         tools = [described_tool(tool) for tool in TOOLS] if with_tools else []
         for opened in (True, False):
@@ -175,6 +181,12 @@ def test_what_was_sampled_stays_after_what_it_was_sampled_after(template: str) -
     assert chat.prompt(turns, TOOLS)[: len(seen)] == seen
 
 
+def test_a_turn_ends_as_its_template_closes_it_though_the_tokenizer_names_another_end() -> None:
+    tokenizer = tokenizer_with("gemma2")
+    assert Chat(tokenizer).stops == {tokenizer.convert_tokens_to_ids(t) for t in ("<end_of_turn>", "<eos>")}
+    assert Chat(tokenizer).stop == tokenizer.convert_tokens_to_ids("<end_of_turn>")
+
+
 def test_a_template_that_refuses_or_loses_something_says_what() -> None:
     def refusing(text: str) -> str:
         with pytest.raises(OperationError) as caught:
@@ -198,7 +210,7 @@ def test_the_templates_are_those_whose_source_is_named() -> None:
 
     named = (TEMPLATES / "SOURCES.md").read_text()
     files = [path for path in TEMPLATES.iterdir() if path.name != "SOURCES.md"]
-    assert len(files) == 7
+    assert len(files) == 10
     for path in files:
         (row,) = [line for line in named.splitlines() if line.startswith(f"| `{path.name}` |")]
         assert f"| {sha256(path.read_bytes())[:12]}… |" in row
