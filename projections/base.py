@@ -6,6 +6,7 @@ once, in any split into batches, gives one result, and no table depends on when 
 
 import inspect
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +30,8 @@ class Table:
 
     ``first`` columns keep the first value they get, ``adds`` columns sum up (whole numbers: a sum of others depends on
     its order), ``most`` columns keep the largest, all others keep the last. ``computed`` columns are SQL expressions
-    over the others; ``search`` columns get a full-text index.
+    over the others; ``search`` columns get a full-text index. Those that are not among ``columns`` are not stored, and
+    the key is then a whole number.
     """
 
     name: str
@@ -45,6 +47,11 @@ class Table:
     computed: Mapping[str, str]
     indexes: tuple[tuple[str, ...], ...]
     search: tuple[str, ...]
+
+    @property
+    def index_only(self) -> bool:
+        """Whether its full-text index is of texts that the table does not store."""
+        return not self.columns.keys() >= set(self.search)
 
     def merge(self, existing: Row, row: Row) -> None:
         """Merge ``row`` into ``existing``, by the rule of each column."""
@@ -78,6 +85,23 @@ class Table:
         if column in self.first:
             return f"coalesce({self.name}.{column}, excluded.{column})"
         return f"excluded.{column}"
+
+
+MOST_TERMS = 32
+"""Words and phrases of a query that are looked for."""
+_term = re.compile(r'"([^"]+)"|([^\s"]+)')
+
+
+def match_of(query: str) -> str:
+    """``query`` as an expression of FTS5 that no text makes fail: all its words and "quoted phrases", a trailing ``*``
+    meaning any ending; empty where it has none. What is behind the first ``MOST_TERMS`` is left out."""
+    terms = [phrase or word for phrase, word in _term.findall(query.replace("\0", " "))]
+    return " ".join([_phrase(term) for term in terms if any(map(str.isalnum, term))][:MOST_TERMS])
+
+
+def _phrase(term: str) -> str:
+    bare = term.rstrip("*")
+    return f'"{bare}"{"*" if bare != term else ""}'
 
 
 TABLES = Registry[str, Table]("tables", "agent0.projections")

@@ -7,7 +7,7 @@ from typing import Any
 
 from agent0.errors import NotFoundError, OperationError
 from agent0.events.base import Recorded
-from agent0.projections.base import Row, find, projection, select, stamp
+from agent0.projections.base import Row, find, match_of, projection, select, stamp
 from agent0.projections.wording import describe
 from agent0.settings import LARGEST
 
@@ -182,16 +182,10 @@ def show_event(db: sqlite3.Connection, reference: str) -> Row:
 
 def grep_events(db: sqlite3.Connection, query: str, run: str = "", type: str = "", limit: int = 100) -> list[Row]:
     """Events whose text holds all ``query`` (a trailing ``*`` means any ending), newest first."""
-    match = " ".join(_phrase(term) for term in query.replace("\0", " ").split())
+    match = match_of(query)
     if not match:
         raise OperationError("There is nothing to search for.", fix="Give at least one word.")
     return find(db, _MATCHING, {"run": run, "type": type}, "seq DESC", limit, params=(match,))
-
-
-def _phrase(term: str) -> str:
-    """``term`` as an FTS5 string, so that no character of it is an operator."""
-    bare = term.rstrip("*") or term
-    return '"' + bare.replace('"', '""') + '"' + ("*" if bare != term else "")
 
 
 def event_stats(db: sqlite3.Connection, run: str = "") -> list[Row]:

@@ -177,6 +177,8 @@ class Projector:
 
     def _write(self, table: Table, rows: dict[Any, Row]) -> None:
         groups: dict[tuple[str, ...], list[tuple[Any, ...]]] = {}
+        if table.index_only:
+            self._index(table, rows)
         for row in rows.values():
             groups.setdefault(tuple(row), []).append(tuple(row.values()))
         for columns, values in groups.items():
@@ -184,6 +186,12 @@ class Projector:
             if key not in self._statements:
                 self._statements[key] = table.upsert(columns)
             self._db.executemany(self._statements[key], values)
+
+    def _index(self, table: Table, rows: dict[Any, Row]) -> None:
+        """Take texts that are not stored out of ``rows`` and into the index."""
+        names, marks = ", ".join(table.search), ", ?" * len(table.search)
+        texts = [(key, *(row.pop(name, None) for name in table.search)) for key, row in rows.items()]
+        self._db.executemany(f"INSERT INTO {table.name}_fts (rowid, {names}) VALUES (?{marks})", texts)  # noqa: S608
 
     async def catch_up(self, read: Read) -> int:
         """Apply what ``read`` gives until it ends, in large batches. Returns the sequence reached."""
@@ -277,7 +285,10 @@ def _make(db: sqlite3.Connection, tables: dict[str, Table], begin: Position) -> 
             db.execute(f"ALTER TABLE {table.name} ADD COLUMN {name} ANY GENERATED ALWAYS AS ({expression}) VIRTUAL")
         for columns in table.indexes:
             created.create_index(columns)
-        if table.search:
+        if table.index_only:
+            names = ", ".join(table.search)
+            db.execute(f"CREATE VIRTUAL TABLE {table.name}_fts USING fts5({names}, content='')")
+        elif table.search:
             created.enable_fts(table.search, create_triggers=True)
     database.table("position").create(
         {"stream": str, "seq": int, "event": str, "tables": str}, pk="stream", strict=True

@@ -279,6 +279,7 @@ COMMANDS: Mapping[str, str | Noun] = {
         {
             "list": "tasks.trajectory:list_",
             "show": "tasks.trajectory:show",
+            "search": "tasks.trajectory:search",
             "export": "tasks.trajectory:export",
         },
     ),

@@ -164,6 +164,7 @@ agent0 tool serve
 agent0 tool mcp search
 agent0 trajectory list LAST --wrong
 agent0 trajectory show t0-003-a0 LAST
+agent0 trajectory search print --run LAST
 agent0 trajectory export LAST --format trl
 agent0 tutorial
 agent0 up --port 8651

@@ -38,6 +38,8 @@ PAGES = (
     "/runs/r1/curriculum",
     "/runs/r1/rewards",
     "/runs/r1/rewards?of=t0-000-a0",
+    "/search?q=print",
+    "/search?q=wh*&run=r1&kind=task",
     "/models",
     "/models/calls",
     "/models/r1/student-1",
@@ -91,7 +93,7 @@ def test_a_page_has_a_twin(whole: TestClient, path: str) -> None:
     assert isinstance(twin.json(), dict)
 
 
-FIXED = ("/compare", "/events/", "/experiments/", "/config", "/models/calls", "/tasks/")
+FIXED = ("/search", "/compare", "/events/", "/experiments/", "/config", "/models/calls", "/tasks/")
 """Pages of what does not change while they are read, or that say otherwise when it does."""
 
 

@@ -18,11 +18,17 @@ from agent0.projections.checkpoints import find_checkpoint, registry
 from agent0.projections.evaluations import list_evaluations
 from agent0.projections.experiments import list_experiments, show_experiment
 from agent0.projections.model_usage import model_stats
+from agent0.projections.passages import KINDS, PassageKind, search_passages
 from agent0.projections.runs import resolve
 from agent0.projections.training_steps import list_trainings
 
 Name = Annotated[str, Path(max_length=200)]
 Of = Annotated[str, Query(alias="run", max_length=200, description="of one run only")]
+Words = Annotated[
+    str,
+    Query(alias="q", max_length=20_000, description='all of these words and "phrases"; a trailing *: any ending'),
+]
+Kind = Annotated[PassageKind | None, Query(description=f"one kind of text only: {', '.join(KINDS)}")]
 CountedBy = Annotated[Literal["model", "role", "domain", "day"], Query(description="what calls are counted by")]
 router = APIRouter(prefix="/v1", responses=responses())
 tagged = APIRouter(dependencies=[Tagged])
@@ -99,6 +105,24 @@ def router_stats(context: Context, by: CountedBy = "model", of: Of = "", at: At 
     and what the cache saved."""
     with context.tables(at) as db:
         return Page(data=model_stats(db, (by,), resolve(db, of) if of else ""))
+
+
+@tagged.get("/search", operation_id="search_texts", tags=["runs"])
+def search(
+    context: Context,
+    words: Words,
+    of: Of = "",
+    kind: Kind = None,
+    limit: Limit = LIMIT,
+    after: Counted = "",
+    at: At = 0,
+) -> Page:
+    """Search tasks, turns, tool calls and answers of a run, or of all that lists show, best match first. The parts of a
+    `snippet` that are words of the query have `match`."""
+    with context.tables(at) as db:
+        run, start = resolve(db, of) if of else "", int(after or 0)
+        rows = search_passages(db, words, run, kind, limit + 1, start)
+    return Page(data=rows[:limit], next=str(start + limit) if len(rows) > limit else None)
 
 
 @tagged.get("/alarms", operation_id="list_alarms", tags=["admin"])

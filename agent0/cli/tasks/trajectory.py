@@ -13,6 +13,7 @@ from agent0.errors import ConfigError
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.projections.attempts import list_attempts, show_attempt
 from agent0.projections.evaluation_items import evaluated_run, list_items
+from agent0.projections.passages import PassageKind, search_passages
 from agent0.projections.rewards import explain_rewards
 from agent0.projections.runs import resolve
 from agent0.projections.tasks import show_task
@@ -73,6 +74,26 @@ def show(
         console.data(shown)
     else:
         _show(shown)
+
+
+def search(
+    words: Annotated[list[str], typer.Argument(help='All of these words and "phrases"; a trailing *: any ending.')],
+    run: Annotated[str, typer.Option("--run", help="One run only; LAST for the newest.")] = "",
+    kind: Annotated[PassageKind | None, typer.Option(help="One kind of text only.")] = None,
+    limit: console.Limit = 20,
+    as_json: console.Json = False,
+) -> None:
+    """Search what was asked, written, called and answered in all runs; the best match first."""
+    with lookup.tables() as db:
+        of, query = resolve(db, run) if run else "", " ".join(words)
+        rows = console.limited(lambda n: search_passages(db, query, of, kind, n), limit)
+    shown = rows if as_json else rows.like({**row, "text": _marked(row["snippet"])} for row in rows)
+    console.table(shown, as_json, ("run", "attempt", "kind", "turn", "text"), keep=("text",))
+
+
+def _marked(snippet: list[dict[str, Any]]) -> str:
+    """The snippet on one line, its matches in angle brackets."""
+    return " ".join("".join(f"«{part['text']}»" if part["match"] else part["text"] for part in snippet).split())
 
 
 def export(

@@ -188,6 +188,8 @@ function beginLists(root) {
   }
 }
 beginLists(document);
+const target = document.querySelector("details:target");
+if (target) target.open = true;
 addEventListener("keydown", (event) => {
   if (event.target.closest("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
   const step = { ",": -1, ".": 1 }[event.key];
