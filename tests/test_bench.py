@@ -13,7 +13,7 @@ import pytest
 
 from agent0.assembly.evaluation.benchmark_run import Plan, Progress, run_benchmarks
 from agent0.assembly.log.access import open_log
-from agent0.cli.evaluation.bench import _BenchmarkReporter, paired
+from agent0.cli.evaluation.bench import BenchmarkReporter, paired
 from agent0.config.loading import load
 from agent0.errors import OperationError
 from agent0.evaluation.benchmark_scores import compared, grouped, modes_compared, results, tally
@@ -153,7 +153,7 @@ class Shown:
     def __init__(self, whole: int, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.whole, self.lines = 0.0, whole, list[str]()
         monkeypatch.setattr("agent0.cli.console.say", self.lines.append)
-        self._told = _BenchmarkReporter(False, lambda: self.now)
+        self._told = BenchmarkReporter(False, lambda: self.now)
 
     def at(self, moment: float, *done: int) -> list[str]:
         """The lines that these counts lead to."""

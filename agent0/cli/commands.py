@@ -165,11 +165,12 @@ COMMANDS: Mapping[str, str | Noun] = {
         },
     ),
     "prompt": Noun(
-        "Prompts of teacher and student: list, show, compare.",
+        "Prompts of teacher and student: list, show, compare by score.",
         {
             "list": "tasks.prompt:list_",
             "show": "tasks.prompt:show",
             "diff": "tasks.prompt:diff",
+            "compare": "evaluation.prompt_compare:compare",
         },
     ),
     "questions": Noun(

@@ -94,6 +94,8 @@ agent0 projections rollback
 agent0 prompt list
 agent0 prompt show compact/math/student
 agent0 prompt diff compact/math/student compact/code/student
+agent0 prompt compare compact mine.txt --on heldout_math --model tiny --limit 100
+agent0 prompt compare full programs --on questions.jsonl --model qwen2.5-coder-0.5b-instruct
 agent0 questions check mine.jsonl
 agent0 questions check mine.jsonl --columns question=Frage,answer=Antwort --tolerance 1%
 agent0 questions check train.jsonl --held-out test.jsonl

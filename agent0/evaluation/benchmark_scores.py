@@ -148,6 +148,12 @@ def compared(before: Iterable[ItemScored], after: Iterable[ItemScored]) -> list[
     return _compared([(key, by_item(old[key]), by_item(new[key])) for key in old if key in new])
 
 
+def compared_with_first(scored: Sequence[Iterable[ItemScored]]) -> list[Compared]:
+    """Compare each of the others with the first, all of one benchmark in one mode, with Holm's correction."""
+    ((key, first),) = grouped(scored[0]).items()
+    return _compared([(key, by_item(first), by_item(other)) for other in scored[1:]])
+
+
 def modes_compared(items: Iterable[ItemScored]) -> list[Compared]:
     """Compare the same student without tools (before) and with them (after)."""
     by_key = grouped(items)

@@ -62,6 +62,34 @@ def compared_answer(rows: Sequence[Row], before: str, after: str) -> list[str]:
     return [f"{what}: {_differences(named)}.", f"Not to be claimed: {'; '.join(limits)}."]
 
 
+def prompts_answer(
+    prompts: Sequence[Row], differences: Sequence[Row], max_tokens: int, max_truncated: float
+) -> list[str]:
+    """Sum up prompts that were scored on the same items, each compared with the first, and what each took."""
+    first, *others = prompts
+    cut = truncation_line([(row["prompt"], row["truncated"], row["n"]) for row in prompts], max_tokens, max_truncated)
+    shown = (f"{row['prompt']} {row['accuracy']:.1%} ({row['lower95']:.1%} to {row['upper95']:.1%})" for row in prompts)
+    compared = (
+        f"{row['prompt']} less {first['prompt']} {claim_words(difference)}"
+        for row, difference in zip(others, differences, strict=True)
+    )
+    limits = ["anything of other rows: the better one was chosen on these", *_few([first["n"]])]
+    return [
+        *filter(None, [cut]),
+        f"{first['benchmark']} {NAMES[first['mode']]}, {first['n']} rows: {'; '.join(shown)}.",
+        f"{'; '.join(compared)}.",
+        f"What it took: {'; '.join(map(_prompt_cost, prompts))}.",
+        f"Not to be claimed: {'; '.join(limits)}.",
+    ]
+
+
+def _prompt_cost(row: Row) -> str:
+    tokens = f"{row['read']:,} tokens read, {row['written']:,} written"
+    time = "" if row["seconds"] is None else f", {row['seconds']:.0f} s"
+    money = ", its price is not known" if row["usd"] is None else f", ${row['usd']:.4g}" if row["usd"] else ""
+    return f"{row['prompt']} {row['calls']:,} calls, {tokens}{time}{money}"
+
+
 def _differences(named: Sequence[tuple[str, Row]]) -> str:
     """Up to two differences with interval and p, more of them by what was concluded."""
     if len(named) <= 2:

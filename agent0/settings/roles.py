@@ -46,7 +46,9 @@ class ActorConfig(Frozen):
         description="openai only: folder with tokenizer and chat template of the served model; prompts then go as ids",
     )
     prompts: str = Field(
-        "full", description="prompt style, a folder of agent0/rollout/prompts; packaged models: compact unless set"
+        "full",
+        description="prompt style, a folder of agent0/rollout/prompts; packaged models: compact unless set; of the "
+        "student a prompt's own text, too, with {question} in it",
     )
     json_schema: bool = Field(
         False, description="teacher, ollama and openai: the server lets it write nothing but a task's JSON object"

@@ -23,16 +23,13 @@ from agent0.assembly.batches.batch_plan import (
 from agent0.assembly.evaluation.server_wait import ServerWait
 from agent0.assembly.log.access import open_log
 from agent0.assembly.models.student_conditions import open_conditions
-from agent0.assembly.routing.billing import check_routing, open_ledger, vendor_billing
-from agent0.assembly.runtime.stamping import recorded, utc_now
+from agent0.assembly.routing.billing import check_routing, spent_usd
+from agent0.assembly.runtime.stamping import recorded
 from agent0.assembly.tooling.tool_policy import with_policy
 from agent0.errors import OperationError, TransientError
 from agent0.events.base import Recorded, effect_id
-from agent0.events.budgets import DOLLAR
 from agent0.events.submissions import BatchRunFinished, BatchRunStarted, RowAnswered
-from agent0.events.values import Conversation, Task
-from agent0.infra.gateway.ledger import Account
-from agent0.infra.gateway.prices import Prices
+from agent0.events.values import Conversation, Task, Usage
 from agent0.infra.log.event_log import Log
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.rollout.attempt_events import conversation_fields
@@ -253,14 +250,9 @@ class _BatchWork:
 
     async def cost(self) -> float | None:
         """US dollars so far: what budgets were charged, else tokens at the student's price; None without a price."""
-        await self.log.queue.join()
-        spent = (await open_ledger(self.settings, self.log).balance(Account("run", self.batch))).spent
         actor = StudentConfig.model_validate(self.began.actor)
-        vendor = vendor_billing(actor, self.settings.router)
-        if vendor and Prices(self.settings.router).rates(vendor, actor.model, utc_now()) is None:
-            return None
-        read, written = actor.price
-        return spent / DOLLAR if spent else (read * self.tally.read + written * self.tally.written) / 1_000_000
+        usage = Usage(prompt_tokens=self.tally.read, completion_tokens=self.tally.written)
+        return await spent_usd(self.settings, self.log, self.batch, actor, usage)
 
 
 def answer_line(batch: str, row: BatchRow, answer: RowAnswered, conversation: Conversation) -> dict[str, object]:

@@ -24,7 +24,7 @@ from agent0.rollout.attempt_events import conversation_fields
 from agent0.rollout.confidence.signals import token_confidence
 from agent0.rollout.prompts import Prompt, render
 from agent0.rollout.student import Conditions, solve, student_prompt
-from agent0.settings import PolicyConfig, StudentConfig
+from agent0.settings import PolicyConfig, QuestionsConfig, StudentConfig
 from agent0.tools.cache import ToolCache
 from agent0.tools.snapshots import save
 from agent0.verification.verifiers import Verdict
@@ -44,6 +44,8 @@ class Plan:
     at_once: int = 128
     checkpoint: str = "base"
     adapter: Artifact | None = None
+    questions: QuestionsConfig = field(default_factory=QuestionsConfig)
+    """How files of questions are read, which ``benchmarks`` may name by their paths."""
 
 
 @dataclass

@@ -23,6 +23,7 @@ from agent0.assembly.validate.call_forms import with_tool_form
 from agent0.errors import ConfigError, NotFoundError
 from agent0.evaluation.benchmark_scores import cost, grouped, results, tally
 from agent0.evaluation.benchmarks import Benchmark, Item, chosen, drawn, make_items, read_items
+from agent0.evaluation.benchmarks.rows.question_benchmark import is_question_file, question_benchmark
 from agent0.events.base import Recorded, effect_id, sha256
 from agent0.events.benchmarks import BenchmarkFinished, BenchmarkScored, BenchmarkStarted, ItemScored, Mode
 from agent0.events.checkpoints import CheckpointTrained
@@ -30,7 +31,7 @@ from agent0.events.values import Artifact
 from agent0.infra.log.event_log import Log
 from agent0.infra.models.replay import Replay
 from agent0.infra.storage.artifacts import FileArtifacts
-from agent0.infra.storage.datasets import find
+from agent0.infra.storage.datasets import LocalQuestions, find
 from agent0.ports.models import Model, Models
 from agent0.rollout.student import student_prompt
 from agent0.settings import Settings, StudentConfig
@@ -73,14 +74,22 @@ def resume_command(run: str, folder: Path) -> str:
 
 
 def read_plan(plan: Plan) -> tuple[dict[str, BenchmarkItems], dict[str, str]]:
-    """Items of every benchmark of ``plan``, and the digests of their files, or of the items where they are made.
+    """Items of every benchmark of ``plan``, and the digests of their files, or of the items where they are made. A
+    benchmark may be a file of questions, named by its path.
 
     Raises:
         ConfigError, NotFoundError: no such benchmark, no such file, or a row that is none.
+        DependencyError: no such file of questions.
     """
     benchmark_items: dict[str, BenchmarkItems] = {}
     files: dict[str, str] = {}
-    for entry in chosen(plan.benchmarks):
+    for benchmark in plan.benchmarks:
+        if is_question_file(benchmark):
+            entry, rows, digest = question_benchmark(benchmark, LocalQuestions(), plan.questions)
+            benchmark_items[entry.name] = entry, drawn(entry, rows, plan.limit, plan.seed)
+            files[entry.name] = digest
+            continue
+        (entry,) = chosen([benchmark])
         if entry.make:
             items, digest = make_items(entry, plan.limit, plan.seed)
             name = f"{entry.name}, {len(items)} items of seed {plan.seed}"
@@ -112,6 +121,7 @@ async def begun_plan(settings: Settings, run: str, folder: Path) -> tuple[Settin
         seed=begun.seed,
         checkpoint=begun.checkpoint,
         adapter=begun.adapter,
+        questions=settings.run.questions,
     )
     return settings.model_copy(update={"run": run_settings, "profile": begun.name}), plan
 
@@ -128,10 +138,11 @@ async def run_benchmarks(
     *,
     begun: bool = False,
     say: Callable[[str], object] = lambda _: None,
+    command: str = "",
 ) -> dict[str, object]:
     """Score everything that ``run`` has not scored yet; the results file, which is also stored. ``begun``: it must be
     there already. A model server that goes away is waited for. ``say`` says that,
-    and which run it is once all rows are read.
+    and which run it is once all rows are read. ``command`` goes on with it; empty: ``bench run --resume``.
 
     Raises:
         ConfigError: ``run`` was begun with other settings, or a row is none.
@@ -152,12 +163,19 @@ async def run_benchmarks(
         bench.model = _model(bench.actor, bench.models, benchmark_items)
         bench.scored = scored
         limit_s = settings.run.give_up_after
-        command = resume_command(run, plan.folder)
+        command = command or resume_command(run, plan.folder)
         bench.wait = ServerWait(say, run, command, answered=begun or bool(scored), give_up_after_s=limit_s)
         for mode in plan.modes:
             for entry, items in benchmark_items.values():
                 await _score(bench, entry, items, mode, report)
         return await _finish(bench, began)
+
+
+def same_run(settings: Settings, plan: Plan) -> str:
+    """Return the id of the benchmark run that everything its scores depend on decides: whoever asks for the same scores
+    gets those that are there. Errors as for ``read_plan``."""
+    began = _began(settings, settings.run.student, plan, *read_plan(plan))
+    return f"bench-{sha256(began.model_dump_json() + settings.run.policy.model_dump_json())[:10]}"
 
 
 async def _with_tool_form(bench: BenchmarkContext, say: Callable[[str], object]) -> StudentConfig:

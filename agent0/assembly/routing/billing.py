@@ -8,7 +8,8 @@ from agent0.assembly.routing.strategies import check_strategy
 from agent0.assembly.runtime.stamping import recorded, utc_now
 from agent0.config.setting_entries import nearest
 from agent0.errors import ConfigError, UnknownPriceError
-from agent0.events.budgets import BudgetScope
+from agent0.events.budgets import DOLLAR, BudgetScope
+from agent0.events.values import Usage
 from agent0.infra.gateway.ledger import Account, Ledger
 from agent0.infra.gateway.prices import Prices, vendor_of
 from agent0.infra.log.event_log import Log
@@ -166,6 +167,18 @@ SCOPES: tuple[BudgetScope, ...] = get_args(BudgetScope)
 def open_ledger(settings: Settings, log: Log) -> Ledger:
     """The ledger of ``log``, stamped by this process."""
     return Ledger(log, recorded, utc_now, settings.router.expiry_s)
+
+
+async def spent_usd(settings: Settings, log: Log, run: str, actor: ActorConfig, usage: Usage) -> float | None:
+    """US dollars that the tokens of ``run`` cost: what its budget was charged, else ``usage`` at the price of
+    ``actor``; None: the price is not known."""
+    await log.queue.join()
+    spent = (await open_ledger(settings, log).balance(Account("run", run))).spent
+    vendor = vendor_billing(actor, settings.router)
+    if vendor and Prices(settings.router).rates(vendor, actor.model, utc_now()) is None:
+        return None
+    read, written = actor.price
+    return spent / DOLLAR if spent else (read * usage.prompt_tokens + written * usage.completion_tokens) / 1_000_000
 
 
 def caps(router: RouterSettings) -> Mapping[BudgetScope, int | None]:

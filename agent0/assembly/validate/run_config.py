@@ -12,6 +12,7 @@ from agent0.config.setting_entries import require_known
 from agent0.errors import ConfigError
 from agent0.infra.training.course_replay import FILE
 from agent0.rollout.prompts import styles
+from agent0.rollout.prompts.own_text import is_text, student_text
 from agent0.settings import ActorConfig, RecipeConfig, RunConfig, VerificationConfig
 from agent0.tasks.curriculum.ladder_height import on_ladder
 from agent0.tools import tools
@@ -33,7 +34,7 @@ def check_names(run: RunConfig) -> None:
     teacher = [("teacher", run.teacher, run.training.teacher)] if run.has_teacher else []
     for role, actor, recipe in (*teacher, ("student", run.student, run.training.student)):
         provider = provider_of(actor)
-        require_known(f"run.{role}.prompts", [actor.prompts], styles())
+        _check_prompts(role, actor.prompts)
         _check_recipe(role, recipe)
         _check_window(role, recipe)
         _check_taught(actor, recipe)
@@ -59,6 +60,14 @@ def check_names(run: RunConfig) -> None:
     check_curriculum(run)
     check_gain(run)
     _check_verification(run.verification)
+
+
+def _check_prompts(role: str, style: str) -> None:
+    """A style there is, or a student's prompt itself."""
+    if role == "student" and is_text(style):
+        student_text(style, "run.student.prompts")
+    else:
+        require_known(f"run.{role}.prompts", [style], styles())
 
 
 def _check_recipe(role: str, recipe: RecipeConfig) -> None:

@@ -5,6 +5,7 @@ import secrets
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,6 +29,7 @@ from agent0.config.setting_entries import nearest
 from agent0.errors import ConfigError, DependencyError, OperationError
 from agent0.evaluation.benchmark_scores import NAMES, Compared, compared, grouped, modes_compared, tally
 from agent0.evaluation.benchmarks import benchmarks as known
+from agent0.evaluation.benchmarks.rows.question_benchmark import is_question_file
 from agent0.events.benchmarks import ItemScored
 from agent0.report.answers import truncation_line
 from agent0.report.benchmark_findings import difference_row, tool_effects
@@ -37,7 +39,10 @@ from agent0.settings import Settings
 
 def run(
     benchmarks: Annotated[
-        str, typer.Argument(help="Names, comma-separated, parts as gym:chain_sum; all: every one that is there.")
+        str,
+        typer.Argument(
+            help="Names, comma-separated, parts as gym:chain_sum; files of questions; all: every one that is there."
+        ),
     ] = "",
     data: Data = HERE,
     provider: Annotated[
@@ -64,6 +69,7 @@ def run(
     else:
         names = _named(benchmarks, data)
         plan = Plan(names, data, samples=samples, limit=limit, seed=seed, **trained(settings, checkpoint))
+        plan = replace(plan, questions=settings.run.questions)
     results, answer = _run(settings, plan, resume, as_json)
     if as_json:
         console.data({**results, "answer": answer})
@@ -77,7 +83,7 @@ def _run(settings: Settings, plan: Plan, resume: str, quiet: bool) -> tuple[dict
     """The results file of a new run of ``plan``, or of the one to ``resume``, and its first lines."""
     identity = resume or f"bench-{secrets.token_hex(3)}"
     command = resume_command(identity, plan.folder)
-    report, begun = _BenchmarkReporter(quiet), bool(resume)
+    report, begun = BenchmarkReporter(quiet), bool(resume)
     try:
         results = console.run_async(
             lambda: run_benchmarks(settings, plan, identity, report, begun=begun, say=console.say),
@@ -117,7 +123,7 @@ def _named(benchmarks: str, data: Path) -> tuple[str, ...]:
     """
     if benchmarks == "all":
         return tuple(name for name, entry in known().items() if any(count_rows(data, entry)))
-    names = tuple(dict.fromkeys(name.strip() for name in benchmarks.split(",") if name.strip()))
+    names = tuple(dict.fromkeys(located(name.strip()) for name in benchmarks.split(",") if name.strip()))
     if not names:
         raise ConfigError(
             "No benchmark is named.", f"There is no name in {benchmarks[:80]!r}.", "See: agent0 bench list"
@@ -125,10 +131,15 @@ def _named(benchmarks: str, data: Path) -> tuple[str, ...]:
     return names
 
 
+def located(name: str) -> str:
+    """``name`` of a benchmark; of a file of questions its absolute path, which stands in the log."""
+    return str(Path(name).absolute()) if is_question_file(name) else name
+
+
 EVERY_S = 5.0
 
 
-class _BenchmarkReporter:
+class BenchmarkReporter:
     """A line on stderr every few seconds, and at the end of each benchmark, with the pace and time left.
 
     Items of one batch come at one moment, so until some have come for a while nothing is said of either; then the pace

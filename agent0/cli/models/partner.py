@@ -20,7 +20,7 @@ def partner(
     Raises:
         NotFoundError: there is no such model or checkpoint.
     """
-    named = flags.overrides(None, **model_flags(model, provider, "student"))
+    named = flags.overrides(None, **model_flags(model or None, provider, "student"))
     if not model or _is_model(model, named):
         return flags.settings_of(profile, {**named, **values}), None, ""
     try:

@@ -1,13 +1,14 @@
 """``agent0 model train``: a language model by its name, one iteration of training, and what that did on a benchmark."""
 
-import secrets
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from agent0.assembly.evaluation.benchmark_run import Plan, read_plan, run_benchmarks, scored_items
+from agent0.assembly.evaluation.benchmark_run import Plan, read_plan
+from agent0.assembly.evaluation.prompt_scores import PromptChoice, score_prompts
 from agent0.assembly.log.access import open_log
 from agent0.assembly.replay.forks import before_training, fork
 from agent0.assembly.runtime.app import started
@@ -84,11 +85,12 @@ def _untrained_without_tools(settings: Settings, folder: Path) -> BenchmarkOutco
     student = settings.run.student.model_copy(update=IN_WORDS)
     in_words = settings.model_copy(update={"run": settings.run.model_copy(update={"student": student})})
     plan = Plan((BENCHMARK,), folder, ("plain",), limit=rules.benchmark_items, seed=rules.seed)
-    identity = f"bench-{secrets.token_hex(3)}"
-    console.run_async(lambda: run_benchmarks(in_words, plan, identity, say=console.say))
-    right = {item.item: item.correct for item in console.run_async(lambda: scored_items(settings, identity))[0]}
+    choice = PromptChoice("in words", student.prompts)
+    work = partial(score_prompts, in_words, plan, [choice], lambda: lambda _: None, console.say, "")
+    (scored,) = console.run_async(work)
+    right = {item.item: item.correct for item in scored.items}
     rows = read_plan(plan)[0][BENCHMARK][1]
-    return BenchmarkOutcome("in words", "".join(str(int(bool(right.get(row.id)))) for row in rows))
+    return BenchmarkOutcome(choice.name, "".join(str(int(bool(right.get(row.id)))) for row in rows))
 
 
 def _form_alone(settings: Settings, run: str) -> BenchmarkOutcome | None:

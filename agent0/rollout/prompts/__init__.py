@@ -3,7 +3,8 @@ their content.
 
 A line ``@system``, ``@user``, ``@assistant`` or ``@tool`` starts a turn; a file without one is a single user turn.
 ``{name}`` is a placeholder; filled-in text is never parsed again, so a question cannot forge turns or placeholders.
-A plugin adds prompts with ``@agent0.prompt_text("STYLE/DOMAIN/ROLE")`` on a function that returns the text.
+A plugin adds prompts with ``@agent0.prompt_text("STYLE/DOMAIN/ROLE")`` on a function that returns the text. A text
+with ``{question}`` in the place of a style is the student's prompt itself.
 """
 
 import hashlib
@@ -17,15 +18,16 @@ from importlib.resources import files
 from agent0.errors import NotFoundError
 from agent0.events.values import Turn
 from agent0.registry import Registry, TakenError
+from agent0.rollout.prompts.own_text import PLACEHOLDER, is_text, turns_of
 
-_mark = re.compile(r"^@(system|user|assistant|tool)\n", re.MULTILINE)
 _name = re.compile(r"[a-z0-9_-]+(/[a-z0-9_-]+){2}")
-_placeholder = re.compile(r"\{(domain|family|topic|level|question|tools|examples|answer)\}")
 
 ANY = "any"
 """The folder for domains without one."""
 FULL = "full"
 """The style that has every prompt."""
+OWN = "own"
+"""The style of a prompt that is given by its text."""
 _LONG, _PLAIN = "_long", "_plain"
 JUDGE = "judge"
 """The role of a model that is asked whether an answer is right. One prompt of a style is enough: it is in ``any``."""
@@ -95,11 +97,15 @@ def prompts() -> list[Prompt]:
 def prompt(style: str, domain: str, role: str, *, long: bool = False, tools: bool = True) -> Prompt:
     """Load one prompt, the one for ``long`` tasks or for a student without ``tools`` where asked.
 
-    A domain without a text of its own gets that of the domain ``any``, a style without one that of style ``full``.
+    A domain without a text of its own gets that of the domain ``any``, a style without one that of style ``full``. A
+    ``style`` that is a text is the student's prompt; other roles then get those of style ``full``.
 
     Raises:
         NotFoundError: there is no such style or role.
     """
+    if is_text(style) and role == "student":
+        return _of_text(OWN, domain, role, style)
+    style = FULL if is_text(style) else style
     role = f"{role}{_LONG}" if long else role if tools else f"{role}{_PLAIN}"
     name = f"{style}/{domain}/{role}"
     if not _name.fullmatch(name):
@@ -109,6 +115,10 @@ def prompt(style: str, domain: str, role: str, *, long: bool = False, tools: boo
     text = next((text for text in texts if text is not None), None)
     if text is None:
         raise NotFoundError(f"No prompt is named {name}.", f"Styles: {', '.join(styles())}.", "See: agent0 prompt list")
+    return _of_text(style, domain, role, text)
+
+
+def _of_text(style: str, domain: str, role: str, text: str) -> Prompt:
     return Prompt(style, domain, role, text, hashlib.sha256(text.encode()).hexdigest()[:12])
 
 
@@ -130,9 +140,7 @@ def render(prompt: Prompt, values: Mapping[str, object]) -> tuple[Turn, ...]:
     def fill(match: re.Match[str]) -> str:
         return str(values.get(match[1], match[0]))
 
-    _, *parts = _mark.split(prompt.text if _mark.match(prompt.text) else f"@user\n{prompt.text}")
-    pairs = zip(parts[::2], parts[1::2], strict=True)
     return tuple(
-        Turn.model_validate({"role": role, "content": _placeholder.sub(fill, text.removesuffix("\n"))})
-        for role, text in pairs
+        Turn.model_validate({"role": role, "content": PLACEHOLDER.sub(fill, text)})
+        for role, text in turns_of(prompt.text)
     )

@@ -1,0 +1,62 @@
+"""A file of questions of one's own as a benchmark: every row is an item, decided as a run decides about it."""
+
+from pathlib import Path
+from typing import cast
+
+from agent0.evaluation.benchmarks import Benchmark, Domain, Item, benchmarks, coding
+from agent0.evaluation.benchmarks.rows.question_file import questions
+from agent0.evaluation.benchmarks.rows.question_rows import RowTask
+from agent0.events.values import Task
+from agent0.grading import Grade
+from agent0.ports.sandbox import Sandbox
+from agent0.ports.storage import QuestionFile
+from agent0.settings import QuestionsConfig
+from agent0.verification.programs import Problem
+from agent0.verification.verifiers import NO_CONTEXT, verifier_for
+
+SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".gz")
+"""How names of files of questions end, where there is none of the name yet."""
+
+
+def is_question_file(name: str) -> bool:
+    """Whether ``name`` is the path of a file of questions, and not the name of a benchmark."""
+    known = name.partition(":")[0] in benchmarks()
+    return not known and ("/" in name or name.endswith(SUFFIXES))
+
+
+def question_benchmark(path: str, file: QuestionFile, plan: QuestionsConfig) -> tuple[Benchmark, list[Item], str]:
+    """Read the file of questions ``path`` as a benchmark, its columns as ``plan`` has them; returns it, its items in
+    the file's order, and the file's sha256.
+
+    Raises:
+        ConfigError: a row is at fault, named by file and line. DependencyError: the file is not there.
+    """
+    own = plan.model_copy(update={"file": path, "sha256": "", "heldout": "", "heldout_sha256": ""})
+    own = own.model_copy(update={"sha256": file.read(own).sha256})
+    rows = questions(file, own)
+    entry = Benchmark(
+        name=path if Path(path).name in benchmarks() else Path(path).name,
+        title=f"the questions of {Path(path).name}",
+        domain=cast("Domain", own.domain or rows.domain),
+        judge=_judge,
+        licence="its owner's",
+        source=path,
+    )
+    return entry, [_item(row) for row in rows.rows.tasks], own.sha256
+
+
+def _item(entry: RowTask) -> Item:
+    row, task = entry.row, entry.task
+    if row.tests:
+        problem = Problem(row.tests, "", row.entry, wall_s=30.0, reference=row.answer)
+        return Item(row.id, task.question, row.entry or "tests", row.answer, problem=problem)
+    return Item(row.id, task.question, row.answer, f"\\boxed{{{row.answer}}}", data=task.model_dump_json())
+
+
+async def _judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:
+    """By the tests of a program, else by the verifier of the row's answer."""
+    if item.problem is not None:
+        return await coding.judge(item, reply, answer, sandbox)
+    task = Task.model_validate_json(item.data)
+    (verdict,) = await verifier_for(task).judge(task, [answer], sandbox, NO_CONTEXT)
+    return Grade(verdict.correct, verdict.reason, verdict.expected, verdict.got)
