@@ -73,7 +73,7 @@ def evaluated_run(db: sqlite3.Connection, run: str) -> str:
 
 
 _LIST = """
-SELECT run, attempt, evaluation, number, domain, level, answer, correct, end, turns, tool_calls, tool_ok, tokens,
+SELECT run, attempt, evaluation, number, item, domain, level, answer, correct, end, turns, tool_calls, tool_ok, tokens,
        wall_s, reason, scored_seq, (SELECT checkpoint FROM evaluations AS of
                             WHERE of.run = item.run AND of.evaluation = item.evaluation) AS student,
        (SELECT json_extract(body, '$.data.question') FROM events WHERE seq = scored_seq) AS question
@@ -118,6 +118,12 @@ def _named(db: sqlite3.Connection, run: str, name: str) -> tuple[str, int, list[
         names |= dict.fromkeys(row["evaluation"] for row in rows)
     why = f"It has: {', '.join(names)}." if names else "It has none yet."
     raise NotFoundError(f"Run {run} has no evaluation {name[:80]!r}.", why, "Name one, a split, or a checkpoint.")
+
+
+def is_item(db: sqlite3.Connection, run: str, attempt: str) -> bool:
+    """Whether ``attempt`` is an item of an evaluation of ``run``, or of a parent before it was forked."""
+    query = "SELECT 1 FROM evaluation_items WHERE run = ? AND attempt = ? AND scored_seq <= ?"
+    return any(select(db, query, (owner, attempt, until)) for owner, until in lineage(db, run))
 
 
 def show_item(db: sqlite3.Connection, run: str, attempt: str) -> Row | None:

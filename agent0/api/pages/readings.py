@@ -140,15 +140,17 @@ def group_data(context: ApiContext, db: sqlite3.Connection, run: str, task: str)
     shown = show_task(db, name, task)
     attempts = [whole_attempt(context, db, name, row["attempt"]) for row in shown["attempts"]]
     receipts = [row for row in explain_rewards(db, name, task) if row["role"] == "teacher"]
-    columns = [own_turns(row["transcript"]) for row in attempts]
+    columns = [own_turns(row) for row in attempts]
     rows = [list(turns) for turns in zip_longest(*columns)]
     return {"run": name, "task": shown, "attempts": attempts, "turns": rows, "receipts": receipts}
 
 
-def own_turns(transcript: list[Row]) -> list[Row]:
-    """What comes behind the last turn that all attempts share: the student's first."""
-    first = next((n for n, turn in enumerate(transcript) if turn["role"] == "assistant"), len(transcript))
-    return transcript[first:]
+def own_turns(attempt: Row) -> list[Row]:
+    """The turns of an attempt from the student's first on: the prompt, which may hold turns of examples, is before."""
+    transcript: list[Row] = attempt["transcript"]
+    written = [n for n, turn in enumerate(transcript) if turn["role"] == "assistant"]
+    own = written[-(attempt["turns"] or len(written)) :]
+    return transcript[own[0] :] if own else []
 
 
 def trajectory_data(context: ApiContext, db: sqlite3.Connection, run: str, attempt: str, *, calls: bool = True) -> Row:

@@ -3,7 +3,6 @@
 import json
 import secrets
 import sqlite3
-from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from fastapi import Query
@@ -12,20 +11,20 @@ from agent0.api.conditional import LIMIT, At, Limit
 from agent0.api.context import ApiContext, Context
 from agent0.api.pages import readings
 from agent0.api.pages.attempt_pairs import names_attempt, pair_data
+from agent0.api.pages.checkpoint_pairs import CHANGES, Change, ItemChoice, checkpoint_data
 from agent0.api.pages.drawing import curves, heatmap, reliability
-from agent0.api.pages.readings import VERDICTS, plan_of, shown_amounts
+from agent0.api.pages.readings import plan_of, shown_amounts
 from agent0.api.pages.rendering import Shown, linker, twin
-from agent0.api.pages.routes import known_profiles
+from agent0.api.pages.routes import Behind, known_profiles
 from agent0.assembly.replay.past_states import differing
 from agent0.errors import ConfigError
-from agent0.evaluation.checkpoint_registry import side_by_side
 from agent0.projections.attempts import list_attempts
 from agent0.projections.base import Row
 from agent0.projections.benchmark_scores import list_benchmark_runs
 from agent0.projections.budgets import list_budgets, list_entries
 from agent0.projections.calibrators import list_calibrators
-from agent0.projections.checkpoints import find_student, registry
-from agent0.projections.evaluations import learning_curve, list_evaluations
+from agent0.projections.checkpoints import registry
+from agent0.projections.evaluations import learning_curve
 from agent0.projections.events import newest_events
 from agent0.projections.experiments import list_experiments, show_experiment
 from agent0.projections.iterations import list_iterations, slots_by_iteration, slots_together
@@ -34,7 +33,7 @@ from agent0.projections.rewards import explain_rewards, reward_curve
 from agent0.projections.runs import list_runs, resolve, show_run
 from agent0.report.benchmark_findings import bench_findings
 from agent0.report.columns import model_columns
-from agent0.report.eval_items import held_items
+from agent0.report.html.rendering import LONGEST
 from agent0.rewards.describe import explain_receipt
 from agent0.routing.budgets import dollars
 from agent0.tasks.curriculum.difficulty import grade
@@ -44,16 +43,28 @@ Question = Annotated[str, Query(max_length=2000, description="what the form begi
 
 
 @twin("/compare", "compare.html.jinja")
-def compare(context: Context, left: Name = "", right: Name = "", question: Question = "", at: At = 0) -> Shown:
+def compare(
+    context: Context,
+    left: Name = "",
+    right: Name = "",
+    question: Question = "",
+    on: Name = "",
+    change: Change = "",
+    after: Behind = 0,
+    at: At = 0,
+) -> Shown:
     """Two runs, two checkpoints or two attempts side by side; a form that asks which where neither is named."""
     with context.tables(at) as db:
         names = [row["run"] for row in list_runs(db, LIMIT)]
         models = [row["model"] for row in registry(db, role="student", limit=LIMIT)]
-        comparison = compare_data(context, db, left, right) if left and right else {"kind": ""}
+        comparison = (
+            compare_data(context, db, left, right, ItemChoice(on, change, after)) if left and right else {"kind": ""}
+        )
     lines = curves([[*rows] for rows in comparison["curves"]]) if comparison["kind"] == "runs" else None
     again = secrets.token_urlsafe(16) if context.log and not at else ""
-    more = {"names": [*names, *models], "lines": lines, "asked": (left, right)}
-    return Shown(comparison, at, {**more, "question": question, "again": again})
+    offered = dict.fromkeys([*names, *models, *filter(None, (left, right))])
+    more = {"names": [*offered], "lines": lines, "asked": (left, right)}
+    return Shown(comparison, at, {**more, "question": question, "again": again, "changes": CHANGES, "longest": LONGEST})
 
 
 @twin("/runs/{run}/curriculum", "curriculum.html.jinja")
@@ -127,21 +138,21 @@ PROXY = ("student_reward", "solve_rate", "label_accuracy", "validation")
 """What is optimised, and three measures of what is meant by it."""
 
 
-def compare_data(context: ApiContext, db: sqlite3.Connection, left: str, right: str) -> Row:
-    """Compare two runs, two checkpoints where both are named as RUN/CHECKPOINT, or two attempts: RUN/ATTEMPT or a
-    submitted task.
+def compare_data(context: ApiContext, db: sqlite3.Connection, left: str, right: str, items: ItemChoice) -> Row:
+    """Compare two runs, two checkpoints where both are named as RUN/CHECKPOINT, or two attempts: RUN/ATTEMPT, an item
+    of an evaluation, or a submitted task.
 
     Raises:
         NotFoundError: no such run, checkpoint or attempt. ConfigError: two things of different kinds.
     """
-    attempts = [names_attempt(name) for name in (left, right)]
+    attempts = [names_attempt(db, name) for name in (left, right)]
     if all(attempts):
         return {"kind": "attempts", **pair_data(context, db, left, right)}
     if any(attempts) or ("/" in left) != ("/" in right):
         fix = "Name two runs, two checkpoints, or two attempts."
         raise ConfigError("Things of different kinds cannot be compared.", fix=fix)
     if "/" in left:
-        return {"kind": "checkpoints", **_checkpoints(context, db, _full(db, left), _full(db, right))}
+        return {"kind": "checkpoints", **checkpoint_data(db, _full(db, left), _full(db, right), items)}
     return {"kind": "runs", **_runs(db, resolve(db, left), resolve(db, right))}
 
 
@@ -164,45 +175,6 @@ def _runs(db: sqlite3.Connection, left: str, right: str) -> Row:
         "curves": [learning_curve(db, run) for run in (left, right)],
         "rewards": [reward_curve(db, run) for run in (left, right)],
     }
-
-
-def _checkpoints(context: ApiContext, db: sqlite3.Connection, left: str, right: str) -> Row:
-    checkpoints = [find_student(db, name) for name in (left, right)]
-    scores = [list_evaluations(db, checkpoint["run"]) for checkpoint in checkpoints]
-    runs = [plan_of(show_run(db, checkpoint["run"])) for checkpoint in checkpoints]
-    plans = [plan.evaluation.model_dump(mode="json") for plan in runs]
-    items = [
-        _items(context, checkpoint, evaluations) for checkpoint, evaluations in zip(checkpoints, scores, strict=True)
-    ]
-    return {"left": left, "right": right, **side_by_side(checkpoints, scores, plans), **_paired(*items)}
-
-
-def _items(context: ApiContext, checkpoint: Row, scores: Sequence[Row]) -> dict[str, Row]:
-    """The items of its last validation by task; none where their artifact is not here."""
-    validations = [
-        evaluation
-        for evaluation in scores
-        if evaluation["checkpoint"] == checkpoint["checkpoint"] and evaluation["split"] == "validation"
-    ]
-    rows = held_items(context.artifacts, validations[-1]["items"]) if validations else None
-    return {str(row["task"]): row for row in rows or ()}
-
-
-def _paired(left: Mapping[str, Row], right: Mapping[str, Row]) -> Row:
-    """Attempts of both at the same items, those that only one solved first."""
-    both = [
-        {
-            "question": str(left[task].get("question", "")),
-            "left_answer": left[task].get("answer"),
-            "left": VERDICTS.get(left[task].get("correct"), "undecided"),
-            "right_answer": right[task].get("answer"),
-            "right": VERDICTS.get(right[task].get("correct"), "undecided"),
-        }
-        for task in left
-        if task in right
-    ]
-    both.sort(key=lambda row: row["left"] == row["right"])
-    return {"items": both[:SHOWN], "of_items": len(both), "parted": sum(row["left"] != row["right"] for row in both)}
 
 
 def curriculum_data(db: sqlite3.Connection, run: str) -> Row:
