@@ -73,8 +73,9 @@ class OpenAIStandIn:
     chat template takes one question and nothing after it. As ``sglang`` it has a way of its own, and tells each time
     all that was written, or what is new where it is ``incremental``. Without ``streams`` it answers in one piece,
     whatever it is asked for. With ``updating`` it takes ``adapters`` while it runs (name to path and digest), which
-    change what is written unless it is ``deaf``. Choices of one call have seeds that are so far ``apart``. ``replies``
-    are sent in the place of its next answers, as they stand: a list as the parts of a stream."""
+    change what is written unless it is ``deaf``. Its card says ``card``, too, and a GET of a path in ``shown`` gives
+    what stands there. Choices of one call have seeds that are so far ``apart``. ``replies`` are sent in the place of
+    its next answers, as they stand: a list as the parts of a stream."""
 
     def __init__(self, level: str = "tokens", models: tuple[str, ...] = ("student",), key: str = "") -> None:
         self.level, self.models, self.key, self.bos = level, models, key, False
@@ -84,6 +85,8 @@ class OpenAIStandIn:
         self.updating, self.deaf, self.apart = False, False, 1
         self.adapters: dict[str, tuple[str, str]] = {}
         self.ranks = list[int]()
+        self.card: Part = {}
+        self.shown: dict[str, Any] = {}
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.chat: Chat = chat_of(Path(BASE))
         self.hung = threading.Event()
@@ -93,8 +96,10 @@ class OpenAIStandIn:
         """Status and body of an answer; the parts of one that is streamed are a list."""
         if self.key and key != f"Bearer {self.key}":
             return 401, {"error": {"message": f"Incorrect API key provided: {key}", "type": "invalid_request_error"}}
-        if (method, path) == ("GET", "/v1/models"):
-            return 200, {"object": "list", "data": self._cards()}
+        if method == "GET" and (
+            shown := {"/v1/models": {"object": "list", "data": self._cards()}, **self.shown}.get(path)
+        ):
+            return 200, shown
         if path == "/detokenize" and self.level == "tokens":
             spelt = self.chat._trusted.decode(body["tokens"], skip_special_tokens=False)
             return 200, {"prompt": spelt}
@@ -122,7 +127,7 @@ class OpenAIStandIn:
 
     def _cards(self) -> list[Part]:
         owner = "sglang" if self.level == "sglang" else "vllm"
-        held = [{"id": name, "object": "model", "owned_by": owner, "parent": None} for name in self.models]
+        held = [{"id": name, "object": "model", "owned_by": owner, "parent": None, **self.card} for name in self.models]
         loaded = [{"id": name, "root": path, "parent": self.models[0]} for name, (path, _) in self.adapters.items()]
         return held + loaded
 

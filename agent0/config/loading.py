@@ -85,6 +85,7 @@ def resolve(
     placed = place_models(tree, ranks, home)
     settings = validated(tree, winners)
     settings._typed = frozenset(overrides)
+    settings._own = frozenset(key for key, entry in winners.items() if not entry.origin.startswith(str(PROFILES)))
     settings._profile_file = str(Path(chosen).absolute()) if chosen.endswith(".toml") else ""
     return Loaded(settings, {entry.key: entry.origin for entry in winners.values()} | placed)
 

@@ -179,6 +179,7 @@ class Settings(Frozen):
     api: ApiSettings = ApiSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     _typed: frozenset[str] = PrivateAttr(frozenset())
+    _own: frozenset[str] = PrivateAttr(frozenset())
     _profile_file: str = PrivateAttr("")
 
     def __eq__(self, other: object) -> bool:
@@ -203,3 +204,8 @@ class Settings(Frozen):
     def typed(self) -> frozenset[str]:
         """Dotted keys of what a person set for this very command, by a flag or in a request."""
         return self._typed
+
+    @property
+    def own(self) -> frozenset[str]:
+        """Dotted keys of what a person set anywhere: all but what a packaged profile or a default says."""
+        return self._own

@@ -182,7 +182,7 @@ class Folder:
         rows = {"run.questions.file": questions, "run.questions.heldout": heldout}
         stored = {key: str(stored_rows(self.settings.home, each)) for key, each in rows.items() if each is not None}
         chosen = self._settings(profile, {**settings, **stored, **({"plugins": files} if files else {})})
-        prepared_settings = run_sync(lambda: prepared(chosen))
+        prepared_settings = run_sync(lambda: prepared(chosen, tell=say or (lambda _: None)))
         return self._execute(prepared_settings, started(prepared_settings, name), say)
 
     def resume(self, run: Run | str = "LAST", *, say: Say | None = None) -> Run:

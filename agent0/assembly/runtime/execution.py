@@ -19,6 +19,7 @@ from agent0.assembly.validate.call_forms import with_tool_form
 from agent0.assembly.validate.questions import with_questions
 from agent0.assembly.validate.requirements import require
 from agent0.assembly.validate.run_config import check_names
+from agent0.assembly.validate.served_models import undecided, untrained, with_servers
 from agent0.errors import Agent0Error, ConfigError, DependencyError, OperationError, RunFailedError
 from agent0.events.base import Recorded
 from agent0.events.runs import RunPaused, RunResumed, RunStarted
@@ -47,20 +48,32 @@ class Observer(Protocol):
         ...
 
 
-async def prepared(settings: Settings, say: Callable[[str], None] | None = None, *, here: bool = True) -> Settings:
+async def prepared(
+    settings: Settings,
+    say: Callable[[str], None] | None = None,
+    *,
+    here: bool = True,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Settings:
     """Check everything that a run of ``settings`` names and, where it is executed ``here``, needs; returns the settings
-    with the tool policy that holds now and what a file of questions decides. With ``say`` what is missing is said and
-    waited for.
+    with the tool policy that holds now and what a file of questions and servers of models decide. With ``say`` what is
+    missing is said and waited for; ``tell`` takes what was found out about servers.
 
     Raises:
         ConfigError: settings that do not fit together.
         RequirementsError: something is missing.
     """
     run = await asyncio.to_thread(with_questions, settings.run, settings.typed)
-    settings = settings.model_copy(update={"run": run})
-    check_names(run)
+    roles = undecided(settings)
+    settings = settings.model_copy(update={"run": untrained(run, roles)})
+    check_names(settings.run)
     if here:  # other machines' models are theirs
         await require(settings, say)
+        served, lines = await with_servers(settings, roles)
+        settings = settings.model_copy(update={"run": served})
+        for line in lines:
+            tell(line)
+        check_names(settings.run)
     return await with_policy(settings)
 
 

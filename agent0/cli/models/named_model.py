@@ -12,10 +12,38 @@ from agent0.settings.roles import PACKAGED_MODELS
 TINY = "tiny"
 """The packaged model, as people name it, and its provider."""
 BOTH = ("student", "teacher")
+SERVED = "openai"
+"""The provider, and the profile, of a server that speaks OpenAI's API."""
 Model = Annotated[
     str | None,
     typer.Option(help="Of student and teacher: a name that `agent0 model get` stored, a GGUF file, a folder; or tiny."),
 ]
+
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--base-url",
+        metavar="URL",
+        help="A server of OpenAI's API plays student and teacher: vLLM, SGLang, llama.cpp, LM Studio, Ollama's /v1. "
+        "Without --profile that is openai; --model is a name at that server.",
+    ),
+]
+KeyEnv = Annotated[
+    str | None, typer.Option("--key-env", metavar="VARIABLE", help="Environment variable with that server's key.")
+]
+
+
+def model_or_server(model: str | None, base_url: str | None, key_env: str | None) -> dict[str, str | None]:
+    """Return the flags of ``flags.settings`` for the ``model`` of both roles: one of the server of OpenAI's API at
+    ``base_url`` where that is named."""
+    values = {"base_url": base_url, "key_env": key_env}
+    server = {f"run__{role}__{name}": value for role in BOTH for name, value in values.items()}
+    return {**model_flags(model, SERVED if base_url else None, *BOTH), **server}
+
+
+def profile_of(profile: str | None, base_url: str | None) -> str | None:
+    """The ``profile`` that is named, else that of a server where its ``base_url`` is."""
+    return profile or (SERVED if base_url else None)
 
 
 def packaged_name(model: str) -> bool:

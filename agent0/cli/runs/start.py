@@ -10,7 +10,7 @@ from agent0.assembly.runtime.app import started
 from agent0.assembly.runtime.execution import prepared, resumption
 from agent0.assembly.validate.questions import question_notes
 from agent0.cli import console, flags, lookup
-from agent0.cli.models.named_model import BOTH, Model, model_flags
+from agent0.cli.models.named_model import BaseUrl, KeyEnv, Model, model_or_server, profile_of
 from agent0.cli.runs.durations import time_or_iterations
 from agent0.cli.runs.foreground import follow_to_end, print_conclusion, require
 from agent0.cli.runs.run import append
@@ -47,6 +47,8 @@ def start(
     tolerance: Tolerance = None,
     template: Template = None,
     model: Model = None,
+    base_url: BaseUrl = None,
+    key_env: KeyEnv = None,
     pairs: console.Set = None,
     plugin: console.Plugin = None,
     detach: Detach = False,
@@ -57,10 +59,11 @@ def start(
     """Start a run and follow it to its end. Ctrl-C stops cleanly; `agent0 run resume` goes on."""
     sizes = {"run__seed": seed, "run__iterations": iterations, "run__tasks": tasks, "run__attempts": attempts}
     limit = time_or_iterations(time, iterations)
-    named = {**question_settings(questions, heldout, columns, tolerance, template), **model_flags(model, None, *BOTH)}
-    chosen = flags.settings(profile, pairs, plugins=plugin, run__time_limit=limit, **sizes, **named)
+    asked = question_settings(questions, heldout, columns, tolerance, template)
+    named = {**sizes, **asked, **model_or_server(model, base_url, key_env)}
+    chosen = flags.settings(profile_of(profile, base_url), pairs, plugins=plugin, run__time_limit=limit, **named)
     here = not (detach or no_handlers)
-    settings = console.run_async(lambda: prepared(chosen, console.say if wait else None, here=here))
+    settings = console.run_async(lambda: prepared(chosen, console.say if wait else None, here=here, tell=console.say))
     _say_rows(chosen.run, settings.run)
     begin = started(settings, name)
     if detach:

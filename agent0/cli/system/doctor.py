@@ -16,7 +16,7 @@ from agent0.assembly.validate.requirements import examine
 from agent0.assembly.validate.room import Check
 from agent0.cli import console, flags
 from agent0.cli.layout import wrapped
-from agent0.cli.models.named_model import BOTH, Model, model_flags
+from agent0.cli.models.named_model import BaseUrl, KeyEnv, Model, model_or_server, profile_of
 from agent0.cli.runs.foreground import Terminal
 from agent0.config.loading import load
 from agent0.settings import Settings
@@ -30,13 +30,16 @@ SMOKE = {"run.iterations": "1", "run.tasks": "3", "run.attempts": "2", "run.eval
 def doctor(
     smoke: Annotated[bool, typer.Option("--smoke", help="Also carry out a small scripted run elsewhere.")] = False,
     model: Model = None,
+    base_url: BaseUrl = None,
+    key_env: KeyEnv = None,
     profile: console.Profile = None,
     pairs: console.Set = None,
     as_json: console.Json = False,
 ) -> None:
     """Check dependencies, log, sandbox, disk, GPU and models. Exit 5 where the profile (tiny) could not run, 2 where
     its settings could never be."""
-    settings = flags.settings(profile, pairs, plugins=None, **model_flags(model, None, *BOTH))
+    named = model_or_server(model, base_url, key_env)
+    settings = flags.settings(profile_of(profile, base_url), pairs, plugins=None, **named)
     results = console.run_async(lambda: _examined(settings, None if as_json else _show))
     if smoke and not any(check.state == "fail" for check in results):
         results.append(_smoke())

@@ -13,8 +13,8 @@ from agent0.infra.models.calls.refusals import refusal
 from agent0.infra.models.calls.thinking import chat_fields
 from agent0.infra.models.openai.connection import CLIENT, FAILURES
 from agent0.infra.models.openai.dialects import PATHS, Way, body
-from agent0.infra.models.openai.provider import key_of, root_of
 from agent0.infra.models.openai.replies import Reading
+from agent0.infra.models.openai.server_facts import key_of, root_of
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.settings import ActorConfig
 

@@ -28,21 +28,31 @@ OWN: Mapping[str, Dialect] = {"llama.cpp": "llama.cpp", "sglang": "sglang"}
 PENALTIES = {"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
 UNCUT = {"top_k": -1, "min_p": 0.0, "repeat_penalty": 1.0, **PENALTIES}
 """Take a server's own defaults away (llama.cpp: top_k 40, min_p 0.05; vLLM: the model's generation_config.json)."""
+CONTEXT = ("max_model_len", "n_ctx", "context_length", "context_window")
+"""What servers call the tokens that a call may have."""
 STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 
 
 @dataclass(frozen=True)
 class ListedModel:
-    """What a server says of one of its models: whose adapter it is, where its files lie, and who made it."""
+    """What a server says of one of its models: whose adapter it is, where its files lie, who made it, how many tokens
+    a call may have (``context``), and numbers of a hidden state (``width``); 0 where it does not say."""
 
     parent: str
     root: str
     owned_by: str
+    context: int = 0
+    width: int = 0
 
     @classmethod
     def of(cls, card: Mapping[str, object]) -> Self:
-        """Read a row of ``/v1/models``."""
-        return cls(*(str(card.get(key) or "") for key in ("parent", "root", "owned_by")))
+        """Read a row of ``/v1/models``: vLLM and SGLang have ``max_model_len``, llama.cpp has ``meta``."""
+        meta = card.get("meta")
+        numbers = {**(meta if isinstance(meta, dict) else {}), **card}
+        context = next((size for key in CONTEXT if isinstance(size := numbers.get(key), int) and size > 0), 0)
+        width = numbers.get("n_embd")
+        parent, root, owner = (str(card.get(key) or "") for key in ("parent", "root", "owned_by"))
+        return cls(parent, root, owner, context, width if isinstance(width, int) else 0)
 
 
 @dataclass(frozen=True)

@@ -5,23 +5,30 @@ turn. Token ids go out and come back where a server takes them, so that nothing 
 """
 
 import asyncio
-import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from agent0.errors import AuthError, DependencyError, OperationError, OtherServerError, RefusedError
-from agent0.events.values import Artifact, Turn, Usage
-from agent0.infra.models.calls.refusals import unset
+from agent0.errors import DependencyError, OperationError, RefusedError
+from agent0.events.values import Artifact, Capture, Turn, Usage
 from agent0.infra.models.calls.thinking import chat_fields, heeding, template_arguments
 from agent0.infra.models.llama_adapters import LlamaAdapters
 from agent0.infra.models.openai.connection import Answered, Connection
 from agent0.infra.models.openai.dialects import PATHS, ListedModel, Way, body, seed_of, ways
 from agent0.infra.models.openai.gathering import Gatherer
 from agent0.infra.models.openai.replies import Reading, ServerReply
+from agent0.infra.models.openai.server_facts import (
+    LACKS,
+    check_size,
+    chosen_model,
+    key_of,
+    loaded_context,
+    model_name,
+    root_of,
+)
 from agent0.infra.models.tool_text import ATTEMPT
 from agent0.infra.models.vllm_adapters import VllmAdapters
 from agent0.ports.models import GenerateRequest, Generation, Sampling
@@ -33,8 +40,7 @@ PROBE = GenerateRequest((Turn(role="user", content="Say: 1, zwei, 三."),), Samp
 """The short request that shows which way of asking a server takes."""
 THOUGHT = ("<think", "<|channel|>", "[THINK]", "<seed:think", "<|START_THINKING|>")
 """How models begin a thought that a server leaves in the text."""
-LACKS = (OperationError, OtherServerError)
-"""What is raised where a server has no such path: some answer with a page."""
+SPECIAL = ("bos_token", "eos_token")
 HOTTEST = 2.0
 """The highest temperature of OpenAI's API, which vLLM keeps to: draws differ most there."""
 
@@ -60,7 +66,12 @@ class PromptEncoder(Protocol):
 @dataclass(frozen=True)
 class Profile:
     """What was found out about a server: its model, the way to ask it, the encoder of its tokens, its kind,
-    and whether it began with a thought."""
+    and whether it began with a thought.
+
+    ``models`` are the names of all that it serves, ``capture`` what came back of a turn, ``context`` the tokens that a
+    call may have (0: it does not say), ``files`` where it has its model (a folder or GGUF file, as it names it),
+    ``template`` its chat template with ``specials``, where it shows one, ``answers`` the model that its answer names.
+    """
 
     model: str
     way: Way
@@ -68,6 +79,13 @@ class Profile:
     adapters: LlamaAdapters | VllmAdapters | None = None
     kind: str = ""
     thinks: bool = False
+    models: tuple[str, ...] = ()
+    capture: Capture = "text"
+    context: int = 0
+    files: str = ""
+    template: str = ""
+    specials: Mapping[str, str] = field(default_factory=dict)
+    answers: str = ""
 
 
 class OpenAIServer:
@@ -93,7 +111,7 @@ class OpenAIServer:
     ) -> None:
         self._actor, self._root, self._artifacts = actor, root_of(actor.base_url), artifacts
         self._own, self._shared = bool(key), shared
-        self.name = _name(actor.model)
+        self.name = model_name(actor.model)
         self._connection = Connection(actor, self._root, key or key_of(actor), patient)
         self._gathered, self._draws = Gatherer(self._written), dict[int, bool]()
         self._found: Profile | None = None
@@ -134,7 +152,7 @@ class OpenAIServer:
         async with self._finding:
             if self._found is None:
                 self._found = await self._find()
-                self.name = _name(self._found.model)
+                self.name = model_name(self._found.model)
             return self._found
 
     async def check(self, rank: int = 0) -> Profile:
@@ -142,6 +160,8 @@ class OpenAIServer:
         tool call; with a ``rank``, that it takes adapters of that rank while it runs, where it is a kind that may.
         Errors as for ``generate``."""
         profile = await self.profile()
+        if rank and profile.chat and profile.adapters is None:
+            raise self._unswapped()
         if rank and isinstance(profile.adapters, VllmAdapters):
             await profile.adapters.check(rank)
         if not profile.way.ids:
@@ -164,28 +184,43 @@ class OpenAIServer:
     async def _adapted(self, profile: Profile, adapter: Artifact | None) -> AsyncIterator[dict[str, object]]:
         """What a request says for ``adapter`` to answer, as long as this is held."""
         if profile.adapters is None and adapter:
-            why = "Those of llama.cpp and vLLM are, where run.<role>.tokenizer is the folder of the server's weights."
-            what = f"Adapters of the server at {self._root} are not swapped by the request."
-            raise RefusedError(what, why, "Use provider transformers.")
+            raise self._unswapped()
         if profile.adapters is None:
             yield {}
             return
         async with profile.adapters.using(adapter) as fields:
             yield fields
 
+    def _unswapped(self) -> RefusedError:
+        why = "Those of llama.cpp and vLLM are, where run.<role>.tokenizer is the folder of the server's weights."
+        what = f"Adapters of the server at {self._root} are not swapped by the request."
+        return RefusedError(what, why, "Use provider transformers.")
+
     async def _find(self) -> Profile:
         cards = await self.models()
         named = self._actor.model
         bases = [name for name, card in cards.items() if not card.parent or name == named]  # and no adapters
-        model = _chosen(named, bases, self._root)
+        model = chosen_model(named, bases, self._root)
         chat = await asyncio.to_thread(_encoder, self._actor) if self._actor.tokenizer else None
         prompt = chat.prompt(PROBE.turns, PROBE.tools) if chat else []
         if chat:
             await self._check_vocabulary(chat, model, prompt)
+            check_size(cards[model], Path(self._actor.tokenizer).expanduser(), self._root)
         refused: Exception | None = None
-        kind = await self._kind(cards[model])
+        card, props = cards[model], await self._props()
+        kind = "llama.cpp" if props else card.owned_by
+        facts = Profile(
+            model,
+            Way("chat", "text"),
+            chat,
+            kind=kind,
+            models=tuple(bases),
+            files=str(props.get("model_path") or card.root),
+            template=str(props.get("chat_template") or ""),
+            specials={name: str(props[name]) for name in SPECIAL if props.get(name)},
+        )
         for way in ways(kind, tokenizer=chat is not None):
-            profile = Profile(model, way, chat, kind=kind)
+            profile = replace(facts, way=way)
             try:
                 [reply] = (await self._ask(profile, PROBE, prompt)).replies
             except LACKS as error:
@@ -193,7 +228,9 @@ class OpenAIServer:
                 continue
             if not way.ids or reply.capture == "tokens":
                 thinks = bool(reply.thinking) or reply.text.lstrip().startswith(THOUGHT)
-                return replace(profile, adapters=self._adapters(profile), thinks=thinks)
+                profile = replace(profile, thinks=thinks, capture=reply.capture, answers=reply.served.model)
+                context = card.context or await loaded_context(self._connection.request, model)
+                return replace(profile, adapters=self._adapters(profile), context=context)
         raise refused or RefusedError(f"The server at {self._root} writes nothing.")
 
     def _adapters(self, profile: Profile) -> LlamaAdapters | VllmAdapters | None:
@@ -246,14 +283,13 @@ class OpenAIServer:
             why = f"What answers at {self._root} does not speak OpenAI's API: it has no list of models."
             raise DependencyError("A server of models", why, "Correct run.<role>.base_url.") from error
 
-    async def _kind(self, card: ListedModel) -> str:
-        """Which server it is, where that matters: ``llama.cpp``, ``sglang``, or whatever else owns the model."""
+    async def _props(self) -> Mapping[str, object]:
+        """What a llama.cpp server says of itself; nothing of another one."""
         try:
-            if "default_generation_settings" in await self._connection.request("GET", "/props"):
-                return "llama.cpp"
+            props = await self._connection.request("GET", "/props")
+            return props if isinstance(props, dict) and "default_generation_settings" in props else {}
         except (*LACKS, TypeError, ValueError):
-            pass
-        return card.owned_by
+            return {}
 
     async def _check_vocabulary(self, chat: PromptEncoder, model: str, prompt: Sequence[int]) -> None:
         """Its tokens must spell what ours do, where it can be asked."""
@@ -348,39 +384,6 @@ def untrainable(reply: ServerReply, sampling: Sampling, *, constrained: bool = F
     if sampling.top_p < 1:
         return f"it was sampled with top_p {sampling.top_p:g}, and the server's log-probabilities are for 1"
     return ""
-
-
-def root_of(base_url: str) -> str:
-    """The address without the ``/v1`` that OpenAI's API lies under."""
-    return base_url.rstrip("/").removesuffix("/v1")
-
-
-def key_of(actor: ActorConfig) -> str:
-    """The key in the variable that ``actor.key_env`` names; empty where it names none.
-
-    Raises:
-        AuthError: that variable is not set.
-    """
-    if not actor.key_env:
-        return ""
-    if key := os.environ.get(actor.key_env, "").strip():
-        return key
-    raise AuthError(f"The key for {root_of(actor.base_url)} is missing.", *unset(actor.key_env))
-
-
-def _name(model: str) -> str:
-    """A file's name stands for its path, as llama.cpp names models."""
-    return f"openai/{Path(model).name if model.startswith('/') else model}".rstrip("/")
-
-
-def _chosen(name: str, there: Sequence[str], root: str) -> str:
-    listed = f"It has: {', '.join(there) or 'none'}."
-    if not name and len(there) != 1:
-        raise RefusedError(f"Which model of {root} is not said.", listed, "Set run.<role>.model to one of them.")
-    if name and name not in there:
-        fix = "Set run.<role>.model to one of them."
-        raise RefusedError(f"The server at {root} has no model {name}.", listed, fix)
-    return name or there[0]
 
 
 def _checked(reply: ServerReply, prompt: Sequence[int], root: str) -> ServerReply:
