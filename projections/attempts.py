@@ -179,16 +179,20 @@ def show_attempt(db: sqlite3.Connection, run: str, attempt: str, *, calls: bool 
 
 def trajectory_of(db: sqlite3.Connection, run: str, attempt: str) -> Row:
     """The recorded ``trajectory`` of an attempt, or ``trajectory_artifact`` where it is long; both None where nothing
-    was recorded or it has not ended."""
+    was recorded or it has not ended. ``id`` and ``seq`` are those of the event; ``trajectory_problem`` and ``capture``
+    say why there is none."""
     rows = select(
         db,
-        "SELECT json_extract(body, '$.data.trajectory') AS trajectory,"
+        "SELECT id, seq, json_extract(body, '$.data.trajectory') AS trajectory,"
+        " json_extract(body, '$.data.trajectory_problem') AS trajectory_problem,"
+        " json_extract(body, '$.data.capture') AS capture,"
         " json_extract(body, '$.data.trajectory_artifact') AS trajectory_artifact"
         " FROM attempts JOIN events ON seq = attempted_seq WHERE attempts.run = ? AND attempts.attempt = ?",
         (run, attempt),
         parse=("trajectory", "trajectory_artifact"),
     )
-    return rows[0] if rows else {"trajectory": None, "trajectory_artifact": None}
+    names = ("id", "seq", "trajectory", "trajectory_artifact", "trajectory_problem", "capture")
+    return rows[0] if rows else dict.fromkeys(names)
 
 
 def _confidence(db: sqlite3.Connection, row: Row) -> Row | None:

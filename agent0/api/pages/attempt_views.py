@@ -19,6 +19,13 @@ from agent0.projections.runs import resolve
 from agent0.projections.tool_calls import list_calls, snapshot_after
 from agent0.tools.snapshots import entries
 
+Shade = Literal["probability", "push"]
+"""What tokens are shaded by. The push of a token is its attempt's advantage times 1 - its probability: how far, and in
+which direction, a first step of the training moves the token's own logit."""
+SHADES: tuple[Shade, ...] = ("probability", "push")
+TABLE = 500
+"""Tokens that the table of them has."""
+_RARE, _PUSHED = (0.9, 0.6, 0.3, 0.1, 0.01), (0.02, 0.1, 0.3, 0.6, 1.0)
 View = Literal["conversation", "compact", "timeline", "raw"]
 VIEWS: tuple[View, ...] = ("conversation", "compact", "timeline", "raw")
 LENGTH, CALLS = 200, 100
@@ -64,6 +71,29 @@ def view_parts(data: Row) -> Row:
         "shown_calls": attempt["calls"][:CALLS],
         "all_calls": 0 if data["view"] == "timeline" else max(attempt["tool_calls"] or 0, len(attempt["calls"])),
     }
+
+
+def shaded(tokens: Row, shade: Shade) -> Row:
+    """``token_heat`` with what a template draws: of each token that was drawn its ``push``, where a training had an
+    advantage for the attempt, its ``css`` class, and the first ``TABLE`` of them in ``rows``. ``shade`` is by what they
+    are shaded: by probability where there is no advantage."""
+    known = [row["advantage"] for row in tokens["trained"] if row["advantage"] is not None]
+    shade = shade if known else "probability"
+    spans, rows = list[Row](), list[Row]()
+    for span in tokens["spans"]:
+        drawn = [_shaded(token, known[:1], shade) for token in span["tokens"]] if span["own"] else span["tokens"]
+        spans.append({**span, "tokens": drawn})
+        rows += drawn if span["own"] else []
+    return {**tokens, "spans": spans, "shade": shade, "shades": SHADES if known else (), "rows": rows[:TABLE]}
+
+
+def _shaded(token: Row, advantage: Sequence[float], shade: Shade) -> Row:
+    push = next((value * (1 - token["probability"]) for value in advantage), None)
+    if shade == "push" and push is not None:
+        css = f"{'up' if push > 0 else 'down'}{sum(abs(push) > limit for limit in _PUSHED)}"
+    else:
+        css = f"t{sum(token['probability'] <= limit for limit in _RARE)}"
+    return {**token, "push": None if push is None else round(push, 4), "css": css}
 
 
 def _turns(attempt: Row, begin: int) -> tuple[int, int] | None:

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from agent0.api.conditional import keyed_page
 from agent0.api.context import ApiContext
 from agent0.api.v1.runs import whole_attempt
-from agent0.assembly.models.token_heat import token_heat
+from agent0.assembly.models.token_heat import NO_TOKENS, token_heat
 from agent0.errors import NotFoundError
 from agent0.projections.attempts import list_attempts
 from agent0.projections.base import Row
@@ -179,11 +179,10 @@ def evaluation_data(
 
 
 def tokens_of(context: ApiContext, db: sqlite3.Connection, data: Row) -> Row:
-    """The tokens that the attempt of ``trajectory_data`` drew with their probabilities, as far as they were
-    recorded."""
+    """The tokens of the attempt of ``trajectory_data`` as ``token_heat`` has them, as far as they were recorded."""
     run, item = data["run"], data["attempt"]
     if item["evaluation"]:
-        return {"turns": [], "tokens": 0, "shown": 0}
+        return {**NO_TOKENS, "problem": "evaluations keep what was said, not its tokens"}
     return token_heat(db, context.artifacts, run, item["attempt"], plan_of(show_run(db, run)))
 
 

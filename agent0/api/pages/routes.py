@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from agent0.api.conditional import LIMIT, After, At, Limit, keyed_page
 from agent0.api.context import ApiContext, Context
 from agent0.api.pages import readings, settings_form
-from agent0.api.pages.attempt_views import View, files_data, view_data, view_parts
+from agent0.api.pages.attempt_views import Shade, View, files_data, shaded, view_data, view_parts
 from agent0.api.pages.drawing import curve, curves, histogram, lineages
 from agent0.api.pages.rendering import MEDIA, Shown, linker, router, standalone, static_files, twin
 from agent0.api.status import consumers, status, streams
@@ -141,22 +141,29 @@ def saved(context: Context, run: str, attempt: str, at: At = 0) -> Response:
     with context.tables(at) as db:
         data = readings.trajectory_data(context, db, run, attempt)
         tokens = readings.tokens_of(context, db, data)
-    text = standalone("saved.html.jinja", tokens=tokens, at=at, **data)
+    text = standalone("saved.html.jinja", shaded=shaded(tokens, "probability"), at=at, **data)
     name = quote(f"{data['run']}-{data['attempt']['attempt']}.html", safe="")
     return HTMLResponse(text, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
 @twin("/runs/{run}/trajectories/{attempt}", "trajectory.html.jinja")
 def trajectory(
-    request: Request, context: Context, run: str, attempt: str, view: View = "conversation", turn: Turn = 1, at: At = 0
+    request: Request,
+    context: Context,
+    run: str,
+    attempt: str,
+    view: View = "conversation",
+    turn: Turn = 1,
+    shade: Shade = "probability",
+    at: At = 0,
 ) -> Shown:
-    """Show one attempt with verdicts and rewards, in one of four views; of a long one a part at once, but all of it in
-    the twin."""
+    """Show one attempt with its tokens, verdicts and rewards, in one of four views; of a long one a part at once, but
+    all of it in the twin."""
     whole = request.url.path.endswith(".json")
     with context.tables() as live, context.tables(at) as db:
         data, end = view_data(context, db, run, attempt, view, turn, whole=whole), readings.moments(live, run)
         tokens = readings.tokens_of(context, db, data)
-    return Shown(data, at, {"moments": end, "tokens": tokens, **view_parts(data)})
+    return Shown({**data, "tokens": tokens}, at, {"moments": end, "shaded": shaded(tokens, shade), **view_parts(data)})
 
 
 @twin("/runs/{run}/evaluations/{evaluation}", "evaluation.html.jinja")

@@ -188,6 +188,22 @@ function beginLists(root) {
   }
 }
 beginLists(document);
+// A token's values are told where it is pointed at, and from one to the next by arrow keys.
+const heat = document.querySelector("[data-heat]"), readout = document.querySelector("[data-readout]");
+const point = (token) => {
+  if (!token) return;
+  heat.querySelector(".at")?.classList.remove("at");
+  token.classList.add("at");
+  readout.textContent = `${JSON.stringify(token.textContent)} ${token.title}`;
+};
+heat?.addEventListener("pointerover", (event) => point(event.target.closest("[title]")));
+heat?.addEventListener("keydown", (event) => {
+  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (!step) return;
+  event.preventDefault();
+  const tokens = [...heat.querySelectorAll("[title]")];
+  point(tokens[Math.max(0, tokens.findIndex((one) => one.classList.contains("at")) + step)]);
+});
 const target = document.querySelector("details:target");
 if (target) target.open = true;
 addEventListener("keydown", (event) => {
