@@ -24,6 +24,8 @@ class TrainingRequested(Event):
     replay_after: int
     seed: int
     state_sha: str
+    parent_optimizer: Artifact | None = None
+    """What the optimizer remembered of the parent, where the training goes on with that."""
 
 
 class CheckpointTrained(Event):
@@ -49,6 +51,8 @@ class CheckpointTrained(Event):
     wall_s: float = 0.0
     distilled: dict[str, float] = Field(default_factory=dict)
     """Share of all trajectories and examples that other models wrote, by model; empty: all is the student's own."""
+    optimizer: Artifact | None = None
+    """What the optimizer remembers of the adapter, where the next training may go on with that."""
 
 
 class TrainingMeasured(Event):
@@ -287,6 +291,8 @@ class CheckpointPruned(Event):
     """Digest. No reader may expect the artifact any more."""
     size: int
     reason: str
+    optimizer: str = ""
+    """Digest of what the optimizer remembered of it, which goes with it."""
 
 
 class ModelsCompared(Event):

@@ -64,10 +64,11 @@ async def _draft(event: TaskRequested, run: RunState, models: Models, artifacts:
 
 
 def _row(event: TaskRequested, run: RunState, file: QuestionFile) -> TaskProposed:
-    """The row whose turn it is, as the proposal: rows have an iteration's first slots."""
+    """The row whose turn it is, as the proposal."""
     rows = questions(file, run.config.questions).tasks["train"]
     levels = tuple(row.level for row in rows) if run.config.curriculum.kind == "rising" else ()
-    epoch, index = place(run.rows_before + event.slot, len(rows), run.config.seed, levels)
+    before = sum(task.family == QUESTIONS and task.slot < event.slot for task in run.tasks.values())
+    epoch, index = place(run.rows_before + before, len(rows), run.config.seed, levels)
     task = rows[index]
     assert task.row is not None  # noqa: S101 - of a file
     return TaskProposed(

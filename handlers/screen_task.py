@@ -32,10 +32,11 @@ async def screen_task(
     contamination: Contamination,
     verifier_sandbox: Sandbox,
 ) -> list[Event]:
-    """Screen a whole batch when its last proposal is in, so that siblings are compared in slot order."""
+    """Screen a whole batch when its last proposal is in, so that siblings are compared in slot order; one in place of
+    tasks without contrast is compared with those that the iteration accepted before, too."""
     if isinstance(event, ReactionDropped) and event.failed_handler != "propose_task":
         return []
-    if len(run.tasks) != run.config.tasks or not all(t.proposed for t in run.tasks.values()):
+    if len(run.tasks) != run.tasks_asked or not all(t.proposed for t in run.tasks.values()):
         return []
     waiting = {name: t for name, t in run.tasks.items() if not (t.accepted or t.rejected or t.closed)}
     if not waiting:
@@ -46,8 +47,11 @@ async def screen_task(
     plan = run.config.curriculum
     embedder = embedders.open(plan.embedder)
     proposals = {p.task: p.proposal for p in batch if p.proposal}
-    texts = [proposal.question for proposal in proposals.values()]
-    vectors = dict(zip(proposals, await embedder.embed(texts), strict=True)) if texts else {}
+    before = [t.proposal for t in run.tasks.values() if run.task_target and t.accepted and t.proposal]
+    texts = [proposal.question for proposal in (*proposals.values(), *before)]
+    embedded = await embedder.embed(texts) if texts else []
+    vectors = dict(zip(proposals, embedded, strict=False))
+    earlier = [*zip((task.canonical for task in before), embedded[len(proposals) :], strict=True)]
     archive = await archive_of(run, history, embedder, proposals, vectors)
     suites = made_suites(run.config.evaluation)
     facts = await contamination.facts(plan, embedder, suites)
@@ -56,7 +60,7 @@ async def screen_task(
     longest = {name: too_long(task, run.config.student.max_tokens) for name, task in proposals.items()}
     faults = await asyncio.gather(*(task_fault(task, verifier_sandbox) for task in proposals.values()))
     programs = dict(zip(proposals, faults, strict=True))
-    decisions = decide_batch(batch, archive, vectors, plan.similarity_limit, overlaps, longest, programs)
+    decisions = decide_batch(batch, archive, vectors, plan.similarity_limit, overlaps, longest, programs, earlier)
     effects = [
         _effect(run, d, proposals.get(d.task), archive.position, embedder.version, vectors.get(d.task, []))
         for d in decisions

@@ -19,6 +19,8 @@ SMALL = (
         "-s",
         "run.training.student.steps=20",
         "-s",
+        "run.training.student.optimizer_state=continued",
+        "-s",
         "run.evaluation.test=0",
         "-s",
         "sandbox.workers=1",

@@ -14,6 +14,7 @@ from nats.errors import ConnectionClosedError
 
 from agent0.assembly.runtime.read_models import live_path
 from agent0.errors import DependencyError
+from agent0.events.tasks import TaskRequested
 from agent0.infra.bus.bus import Bus
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.nats_server import Server
@@ -33,7 +34,7 @@ ALL = [name for kind, words in KINDS.items() if kind != "projector" for name in 
 async def test_nothing_is_lost_whoever_is_killed(tmp_path: Path) -> None:
     seed = time.time_ns() % 10**6
     print("seed", seed)  # noqa: T201 - to be seen where this fails
-    with Crew(tmp_path, **SIZES, RUN__ITERATIONS="1", RUN__TASKS="4") as crew:
+    with Crew(tmp_path, **SIZES, RUN__ITERATIONS="1", RUN__TASKS="4", RUN__REFILL="1.75") as crew:
         run = crew.tell("run", "start", "--detach", "--json")["run"]  # makes the log, too
         crew.start("student", "handlers", "run", *ALL)
         crew.start("projector")
@@ -49,6 +50,8 @@ async def test_nothing_is_lost_whoever_is_killed(tmp_path: Path) -> None:
     assert rebuilt["verified"] is True
     assert rows["n"] == len(past.told)
     assert past.same
+    slots = [recorded.event.slot for recorded in past.told if isinstance(recorded.event, TaskRequested)]
+    assert sorted(slots) == [*range(len(slots))] and 4 < len(slots) <= 7, "others were asked for, each once"
 
 
 async def test_handlers_whose_log_goes_away_as_they_begin_say_so(

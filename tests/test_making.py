@@ -112,6 +112,7 @@ async def made(
     metrics: Any = None,
     examples: Sequence[TrainingExample] = (),
     steps: tuple[TrainingStep, ...] = (),
+    request: TrainingRequested = ASKED,
 ) -> tuple[TrainJob, list[Event], MemoryArtifacts]:
     artifacts = MemoryArtifacts()
     bench = Bench(artifacts, metrics or {"steps": 8.0}, steps=steps)
@@ -119,7 +120,7 @@ async def made(
     history = Past(
         [record(e, run="r", time=NOON, id=f"e{n}").model_copy(update={"seq": n + 1}) for n, e in enumerate(past(rates))]
     )
-    events = await make_checkpoint(ASKED, "r", plan, bench, history, artifacts, examples)
+    events = await make_checkpoint(request, "r", plan, bench, history, artifacts, examples)
     return bench.jobs[-1], events, artifacts
 
 

@@ -73,6 +73,8 @@ FACTS: dict[str, st.SearchStrategy[Any]] = {
     "skill_seen": st.none() | st.integers(0, 10**6),
     "rests_on_call": st.none() | st.booleans(),
     "wall_s": st.none() | st.floats(0, 1e6),
+    "most_tokens": st.none() | st.integers(1, 10**6),
+    "cut_off": st.none() | st.booleans(),
 }
 """Everything a handler tells about a deed. A part that reads another fact adds it here."""
 

@@ -75,7 +75,9 @@ def subset_job(
 ) -> TrainJob:
     """The training on the answers to ``tasks``, the subset ``number``: the student's recipe in
     ``run.rewards.gain.steps`` steps. Its metadata name the run, so that no other training has the same adapter."""
-    chosen_before = plan.training.student.model_copy(update={"gate": VERIFIED, "steps": plan.rewards.gain.steps})
+    chosen_before = plan.training.student.model_copy(
+        update={"gate": VERIFIED, "steps": plan.rewards.gain.steps, "optimizer_state": "anew"}
+    )
     short = plan.model_copy(update={"training": plan.training.model_copy(update={"student": chosen_before})})
     training_request = _training(request, number)
     fresh = [scored for name in tasks for scored in accepted.fresh[name]]

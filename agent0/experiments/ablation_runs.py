@@ -174,9 +174,9 @@ def requested_compute(plan: RunConfig) -> dict[str, int]:
     """The compute that a run requests: iterations, tasks, attempts, and attempts in all."""
     return {
         "iterations": plan.iterations,
-        "tasks": plan.tasks,
+        "tasks": plan.most_tasks,
         "attempts": plan.attempts,
-        "in_all": plan.iterations * plan.tasks * plan.attempts,
+        "in_all": plan.iterations * plan.most_tasks * plan.attempts,
     }
 
 

@@ -53,6 +53,8 @@ class TrainJob:
     settings: Mapping[str, Any]
     metadata: Mapping[str, str] = field(default_factory=dict)
     examples: tuple[TrainingExample, ...] = ()
+    optimizer: Artifact | None = None
+    """What the optimizer remembered of ``parent``, where a training goes on with that."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class TrainingResult:
     environment: dict[str, str] = field(default_factory=dict)
     """Threads, torch build, CPU capability: what bit-equality depends on."""
     steps: tuple[TrainingStep, ...] = ()
+    optimizer: Artifact | None = None
+    """What the optimizer remembers of the adapter, where the next training may go on with that."""
 
 
 class Trainer(Protocol):

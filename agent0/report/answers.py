@@ -116,6 +116,8 @@ def claim_words(row: ClaimRow | Row) -> str:
 
 def _state(summary: Row) -> str:
     of = f"{summary['tasks'] or 0:,} tasks, {summary['attempts'] or 0:,} attempts"
+    if summary.get("refilled"):
+        of += f" ({summary['refilled']:,} tasks in place of others; {summary['no_contrast']:,} had no contrast)"
     rounds = f"{summary['iterations']} iteration{'s' if summary['iterations'] != 1 else ''}"
     head = f"Run {summary['run']} (profile {summary['profile']}, seed {summary['seed']})"
     if summary["status"] == "finished":

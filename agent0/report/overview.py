@@ -8,6 +8,7 @@ from agent0.projections.base import Row
 from agent0.projections.evaluations import learning_curve, list_evaluations, scores_with_shared
 from agent0.projections.failures import list_missing
 from agent0.projections.indexes import rejections
+from agent0.projections.iterations import list_iterations
 from agent0.projections.runs import iterations_made, show_run
 from agent0.projections.training_steps import list_trainings
 from agent0.report.alarm_groups import grouped
@@ -40,7 +41,8 @@ def overview(db: sqlite3.Connection, run: str, here: LocalState = NOWHERE, *, de
     """
     row = _carried(show_run(db, run), here)
     deep, iterations = deep_parts(db, row["run"], here) if deep is None else deep, iterations_made(row)
-    config = row.pop("config")
+    config, measures = row.pop("config"), list_iterations(db, row["run"])
+    contrast = {name: int(sum(m[name] or 0 for m in measures)) for name in ("refilled", "no_contrast")}
     scores = list_evaluations(db, row["run"])
     done = [e for e in scores if e["status"] == "evaluated"]
     tests = [e for e in scores_with_shared(db, row["run"]) if e["split"] == "test"]
@@ -48,7 +50,8 @@ def overview(db: sqlite3.Connection, run: str, here: LocalState = NOWHERE, *, de
         **row,
         "why": deep["why"],
         "iterations": iterations,
-        "tasks_asked": iterations * config["tasks"],
+        "tasks_asked": iterations * config["tasks"] + contrast["refilled"],
+        **contrast,
         "validation": learning_curve(db, row["run"]),
         "evaluating": _under_way(scores) if row["status"] in ("running", "paused") else [],
         "test": [_measured(e) for e in tests],

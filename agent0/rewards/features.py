@@ -216,6 +216,20 @@ def _rests_on_call(context: RewardContext) -> bool | None:
     return rests_on(context.attempt.answer, context.attempt.calls, question)
 
 
+@feature("student", "most_tokens")
+def _most_tokens(context: RewardContext) -> int:
+    """Tokens that the attempt may write: those of a turn, times its turns."""
+    student, task = context.run.config.student, context.task.proposal
+    turns = student.max_turns * (student.long_factor if task and task.kind == "long" else 1)
+    return student.max_tokens * turns
+
+
+@feature("student", "cut_off")
+def _cut_off(context: RewardContext) -> bool | None:
+    """Whether a reply met the limit of tokens, which ended the attempt."""
+    return context.attempt.cut_off if context.attempt else None
+
+
 @feature("student", "wall_s")
 def _wall_s(context: RewardContext) -> float | None:
     """Seconds that model and tools took."""

@@ -31,7 +31,7 @@ def redone(state: RunState, config: RunConfig, *, another_base: bool = False) ->
 
 
 def _shape(config: RunConfig) -> tuple[object, ...]:
-    return config.seed, config.tasks, config.attempts, config.curriculum, config.questions
+    return config.seed, config.tasks, config.refill, config.attempts, config.curriculum, config.questions
 
 
 def _same_order(before: RunConfig, after: RunConfig) -> bool:
@@ -71,6 +71,7 @@ def adopt(parent: RunState, recorded: Recorded) -> RunState:
         untrained=0,
         just_settled="",
         tasks=left,
+        task_target=parent.task_target if left else 0,
         rows_before=parent.rows_before if _same_order(parent.config, config) else 0,
         task_count=parent.task_count - len(again),
         attempt_count=parent.attempt_count - sum(len(task.attempts) for task in again),
@@ -94,6 +95,7 @@ def _begun_anew(state: RunState) -> RunState:
         iteration=(iteration := state.iteration - again),
         starts=(state.seq,) * (iteration + 1),
         tasks={},
+        task_target=0,
         arms={},
         promoted=(Checkpoint(),),
         candidate=None,

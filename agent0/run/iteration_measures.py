@@ -2,6 +2,8 @@
 
 MEANING = {
     "tasks": "tasks asked for",
+    "refilled": "of these, tasks asked for in place of others, whose attempts had no contrast or that were refused",
+    "no_contrast": "attempted tasks whose attempts have no contrast: nothing to learn from (only with run.refill)",
     "accepted": "share of them that passed screening",
     "novelty": "mean novelty of accepted tasks",
     "families": "as many equally frequent families would be as varied (exp of Shannon's entropy)",

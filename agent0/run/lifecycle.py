@@ -9,6 +9,7 @@ from agent0.events import alarms, runs, tasks
 from agent0.events.base import Event, Recorded
 from agent0.run.forking import adopt
 from agent0.run.reducers import FOLDS
+from agent0.run.refill import refilled
 from agent0.run.requests import REQUESTS, attempt_requests, drop, pending_ids
 from agent0.run.run_failure import counts_as_training, lost_attempts, run_failed
 from agent0.settings import RunConfig
@@ -96,7 +97,7 @@ def _resumed(state: RunState) -> RunState:
 def _advance(state: RunState) -> RunState:
     """Enter the next phase where the present one is complete at this event."""
     match state.phase:
-        case "tasks" if len(state.tasks) == state.config.tasks:
+        case "tasks" if len(state.tasks) == state.tasks_asked:
             return _after_tasks(state)
         case "measuring" if not state.pending and all(task.closed for task in state.tasks.values()):
             return _enter(_tasks_done(state), "training")
@@ -133,12 +134,14 @@ def _is_done(state: RunState, task: TaskState) -> bool:
 
 
 def _after_tasks(state: RunState) -> RunState:
-    """Go on where no task is waited for, nor the verdict on a teacher: to a measurement that teacher's rewards wait
-    for, if there are any, or else to the training."""
+    """Go on where no task is waited for, nor the verdict on a teacher: to tasks in place of those without contrast, to
+    a measurement that teacher's rewards wait for, if there are any, or else to the training."""
     if open_task := _open_task(state):
         return state if open_task == state.open_task else changed(state, open_task=open_task)
     if state.teacher_waits:
         return state
+    if (asked := refilled(state)) > state.tasks_asked:
+        return _enter(changed(state, task_target=asked), "tasks")
     unpaid = state.measures_gain and any(not task.closed for task in state.tasks.values())
     return _enter(state, "measuring") if unpaid else _enter(_tasks_done(state), "training")
 
@@ -162,6 +165,7 @@ def _next(state: RunState) -> RunState:
         state,
         iteration=state.iteration + 1,
         tasks={},
+        task_target=0,
         gain=None,
         starts=(*state.starts, state.seq),
         rows_before=state.rows_asked,

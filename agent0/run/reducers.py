@@ -132,6 +132,7 @@ def _attempted(state: RunState, event: tasks.TaskAttempted) -> RunState:
         mean_logprob=event.mean_logprob,
         signals=event.signals,
         wall_s=event.wall_s,
+        cut_off=event.end == "length",
     )
 
 
@@ -176,7 +177,7 @@ def _trained(state: RunState, event: checkpoints.CheckpointTrained) -> RunState:
     if event.adapter is None:
         return changed(after, trouble=f"{event.checkpoint} had nothing to learn from ({left_out(event.skipped)})")
     after = changed(after, untrained=0)
-    checkpoint = Checkpoint(event.checkpoint, event.adapter)
+    checkpoint = Checkpoint(event.checkpoint, event.adapter, optimizer=event.optimizer)
     return changed(after, teacher=checkpoint) if event.role == "teacher" else changed(after, candidate=checkpoint)
 
 

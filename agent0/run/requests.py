@@ -179,7 +179,7 @@ def _ask_trainings(state: RunState) -> list[Event]:
     back = max(0, state.iteration - state.config.training.student.replay_iterations)
     parents: dict[Role, Checkpoint] = {"student": state.student, "teacher": state.promoted_teacher}
     plan = state.config.training
-    windows: dict[Role, int] = {"student": plan.student.window, "teacher": plan.teacher.window}
+    recipes: dict[Role, RecipeConfig] = {"student": plan.student, "teacher": plan.teacher}
     return [
         checkpoints.TrainingRequested(
             checkpoint=checkpoint_id(role, state.iteration),
@@ -187,11 +187,12 @@ def _ask_trainings(state: RunState) -> list[Event]:
             iteration=state.iteration,
             parent=parents[role].id,
             parent_adapter=parents[role].adapter,
-            after=state.starts[max(0, state.iteration + 1 - windows[role])],
+            after=state.starts[max(0, state.iteration + 1 - recipes[role].window)],
             until=state.seq,
             replay_after=state.starts[back],
             seed=derive_seed(state.config.seed, "train", role, state.iteration),
             state_sha=state.digest,
+            parent_optimizer=parents[role].optimizer if recipes[role].optimizer_state == "continued" else None,
         )
         for role in trained_roles(state)
         if checkpoint_id(role, state.iteration) in state.pending

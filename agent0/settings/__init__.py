@@ -101,6 +101,13 @@ class RunConfig(Frozen):
         "and nothing settles); 0: none. run start --for",
     )
     tasks: int = Field(12, ge=1, le=1000, description="tasks asked of the teacher an iteration")
+    refill: float = Field(
+        1.0,
+        ge=1,
+        le=10,
+        description="most tasks of an iteration, as a multiple of `tasks`: where fewer than `tasks` have attempts with "
+        "contrast (a solve rate within `curriculum.band`, rewards that differ), others are asked for; 1: none",
+    )
     attempts: int = Field(4, ge=1, le=1000, description="attempts a task")
     on_failure: Literal["drop", "wait"] = Field("drop", description="a failed reaction: go on, or wait")
     max_given_up: float = Field(
@@ -135,6 +142,11 @@ class RunConfig(Frozen):
     def planned_iterations(self) -> int | None:
         """How many iterations it makes; None where its time decides."""
         return None if self.time_limit else self.iterations
+
+    @property
+    def most_tasks(self) -> int:
+        """How many tasks an iteration may ask for, with those in place of tasks without contrast."""
+        return int(self.refill * self.tasks)
 
     @property
     def has_teacher(self) -> bool:

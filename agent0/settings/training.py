@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from agent0.events.values import Artifact
 from agent0.settings.base import Frozen
 
 
@@ -18,8 +19,18 @@ class RecipeConfig(Frozen):
         "student only) | none; docs/design/engine.md says what each does, such as "
         "`--set run.training.student.objective=dapo`",
     )
+    first: str = Field(
+        "",
+        description="objective of trainings that begin with the base, in place of `objective`: sft, on accepted "
+        "answers, before a policy gradient; empty: the same",
+    )
     optimizer: Literal["adamw", "muon"] = Field(
         "adamw", description="muon: steps of equal size in all directions of a matrix; faster on small models"
+    )
+    optimizer_state: Literal["anew", "continued"] = Field(
+        "anew",
+        description="what the optimizer of a training begins with: nothing, or what it remembered of the parent, kept "
+        "beside each adapter and twice its size",
     )
     lr: float = Field(2.5e-3, gt=0, description="learning rate at the first iteration")
     lr_final: float = Field(0.2, gt=0, le=1, description="share of lr left at the last iteration (linear)")
@@ -164,6 +175,10 @@ class RecipeConfig(Frozen):
         "skip", description="too many steps without a finite loss: alarm, or no checkpoint"
     )
     nan_share: float = Field(0.1, ge=0, le=1, description="share of such steps that is too many")
+
+    def beginning_with(self, parent: Artifact | None) -> "RecipeConfig":
+        """The recipe of a training whose parent has that adapter (None: the base), with the objective that it has."""
+        return self.model_copy(update={"objective": self.first}) if self.first and parent is None else self
 
 
 def recorded_recipe(recipe: object) -> object:

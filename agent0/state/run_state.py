@@ -66,6 +66,8 @@ class AttemptState:
     votes: Annotated[tuple[Vote, ...], NEVER] = ()
     """Those of the verdict that counts."""
     wall_s: Annotated[float, NEVER] = 0.0
+    cut_off: Annotated[bool, NEVER] = False
+    """Its last reply met the limit of tokens."""
 
     @property
     def resolved(self) -> bool:
@@ -152,6 +154,8 @@ class Checkpoint:
     score: ValidationScore | None = None
     benchmarks: Mapping[str, ValidationScore] = field(default_factory=dict)
     """Scores by the items they are of (``suite_key``)."""
+    optimizer: Annotated[Artifact | None, NOT_EMPTY] = None
+    """What the optimizer remembers of it, where the next training may go on with that."""
 
 
 @dataclass(frozen=True)
@@ -222,6 +226,8 @@ class RunState:
     starts: Annotated[tuple[int, ...], InDigest(lambda starts: [0] * len(starts))] = ()
     """Stream sequence at which each iteration began."""
     tasks: dict[str, TaskState] = field(default_factory=dict)
+    task_target: Annotated[int, NOT_EMPTY] = 0
+    """Tasks that this iteration asks for, where those without contrast made it more than ``run.tasks``; else 0."""
     arms: dict[str, Arm] = field(default_factory=dict)
     promoted: tuple[Checkpoint, ...] = (Checkpoint(),)
     """The base, and what was promoted since and not gone back from; the last is the present student."""
@@ -272,6 +278,11 @@ class RunState:
         return self.promoted[-1]
 
     @property
+    def tasks_asked(self) -> int:
+        """How many tasks this iteration asks for: ``run.tasks``, or more where some had no contrast."""
+        return self.task_target or self.config.tasks
+
+    @property
     def measures_gain(self) -> bool:
         """Whether the teacher's rewards wait until the gain from the iteration's tasks is measured."""
         return self.config.rewards.gain.subsets > 0
@@ -294,7 +305,7 @@ class RunState:
     def screened(self) -> bool:
         """Whether every proposal of the iteration is screened, or given up."""
         tasks = self.tasks.values()
-        complete = self.phase == "tasks" and len(tasks) == self.config.tasks
+        complete = self.phase == "tasks" and len(tasks) == self.tasks_asked
         return complete and all(task.accepted or task.rejected or task.closed for task in tasks)
 
     @property

@@ -7,7 +7,7 @@ from agent0.settings import RunConfig
 
 
 def rows_of_iteration(config: RunConfig) -> int:
-    """How many of an iteration's tasks are rows: its first slots."""
+    """How many of an iteration's ``tasks`` are rows: its first slots."""
     plan = config.questions
     return max(1, round(plan.share * config.tasks)) if plan.file else 0
 

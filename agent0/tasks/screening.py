@@ -78,11 +78,13 @@ SLACK = 1e-6
 class _Siblings:
     """Accepted proposals of the batch at hand: what they ask for, and their vectors."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, earlier: Sequence[tuple[str, Sequence[float]]]) -> None:
         self.canonicals: set[str] = set()
-        self._most = most
+        self._most = most + len(earlier)
         self._rows: np.ndarray | None = None
         self._vectors: list[np.ndarray] = []
+        for canonical, vector in earlier:
+            self.add(canonical, np.asarray(vector))
 
     def __len__(self) -> int:
         return len(self._vectors)
@@ -116,16 +118,18 @@ def decide_batch(
     overlaps: Mapping[str, str] | None = None,
     too_long: Mapping[str, str] | None = None,
     programs: Mapping[str, Fault | None] | None = None,
+    earlier: Sequence[tuple[str, Sequence[float]]] = (),
 ) -> list[Decision]:
     """Decide which proposals of a batch are accepted; returns one decision each, in slot order.
 
     ``vectors`` holds the unit vector of every proposal's question, by task id. ``limit`` is the cosine similarity above
     which a proposal is too similar. By task id, ``overlaps`` says what a proposal shares with a benchmark item, which
     rejects it, ``too_long`` why its answer fits in no turn, ``programs`` what is wrong with its program, tests or
-    checker. A proposal whose canonical form was seen is a duplicate, whatever its wording; a row of a file is asked
-    again in each epoch. Another family or level of the requested domain is accepted; another domain or kind is not.
+    checker. ``earlier``: identity and vector of tasks that the iteration accepted before. A proposal whose canonical
+    form was seen is a duplicate, whatever its wording; a row of a file is asked again in each epoch. Another family or
+    level of the requested domain is accepted; another domain or kind is not.
     """
-    siblings = _Siblings(len(proposals))
+    siblings = _Siblings(len(proposals), earlier)
     decisions = []
     for entry in sorted(proposals, key=lambda p: p.slot):
         fault = (programs or {}).get(entry.task)

@@ -39,6 +39,7 @@ async def make_checkpoint(
     Raises:
         OperationError: the trainer failed, or the recipe forbids a training with so many skipped steps.
     """
+    plan = _beginning_with(request, plan)
     chosen, distilled = await _chosen(request, run, plan, history, artifacts, tuple(examples))
     actor: ActorConfig = plan.student if request.role == "student" else plan.teacher
     recipe = plan.training.student if request.role == "student" else plan.training.teacher
@@ -61,6 +62,13 @@ async def make_checkpoint(
     if recipe.on_nan == "fail" and (why := training_warning(trained, plan.training)):
         raise OperationError("This training is not to be used.", f"{why}.", "Or set on_nan = skip.")
     return [selected, *_steps(request, result), trained]
+
+
+def _beginning_with(request: TrainingRequested, plan: RunConfig) -> RunConfig:
+    """``plan`` with the objective that the training of ``request`` has."""
+    recipes = {"student": plan.training.student, "teacher": plan.training.teacher}
+    recipe = recipes[request.role].beginning_with(request.parent_adapter)
+    return plan.model_copy(update={"training": plan.training.model_copy(update={request.role: recipe})})
 
 
 def settings_of(role: Role, iteration: int, plan: RunConfig) -> dict[str, object]:
@@ -108,6 +116,7 @@ def _job(request: TrainingRequested, chosen: DatasetSelection, settings: dict[st
         settings,
         adapter_metadata(request, settings, dataset),
         chosen.examples,
+        request.parent_optimizer,
     )
 
 
@@ -130,6 +139,7 @@ def _with(trained: CheckpointTrained, result: TrainingResult, manifest: Artifact
         "manifest": manifest,
         "metrics": result.metrics,
         "environment": result.environment,
+        "optimizer": result.optimizer,
     }
     return trained.model_copy(update={**fields, "wall_s": result.metrics.get("seconds", 0.0)})
 

@@ -17,9 +17,7 @@ from safetensors.torch import save_file
 from torch.optim import Optimizer
 
 from agent0.events.values import TrainingStep
-
-_STATE = ("step", "exp_avg", "exp_avg_sq", "momentum_buffer")
-"""What AdamW and Muon remember of a weight."""
+from agent0.infra.training.optimizer_state import put_back, tensors_of, trainable
 
 
 @dataclass
@@ -47,11 +45,9 @@ class HalfDone:
         if self.path is None:
             return
         self._last = monotonic()
-        tensors: dict[str, torch.Tensor] = {}
-        for index, parameter in enumerate(_trainable(model)):
+        tensors = tensors_of(model, optimizers)
+        for index, parameter in enumerate(trainable(model)):
             tensors[f"{index}.weight"] = parameter.detach().cpu().contiguous().clone()
-            state = _mover(optimizers, parameter).state.get(parameter, {})
-            tensors |= {f"{index}.{name}": state[name].detach().cpu().clone() for name in _STATE if name in state}
         note = {"job": self.job, "done": str(done), "counts": json.dumps(dict(counts))}
         note["steps"] = json.dumps([step.model_dump() for step in steps])
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -73,28 +69,9 @@ class HalfDone:
                 tensors = {name: kept.get_tensor(name) for name in kept.keys()}  # noqa: SIM118 (no mapping)
         except (SafetensorError, OSError):
             return 0, {}, []
-        _put_back(model, optimizers, tensors)
+        with torch.no_grad():
+            for index, parameter in enumerate(trainable(model)):
+                parameter.copy_(tensors[f"{index}.weight"])
+        put_back(model, optimizers, tensors)
         counts = {name: float(value) for name, value in json.loads(note["counts"]).items()}
         return int(note["done"]), counts, [TrainingStep(**step) for step in json.loads(note["steps"])]
-
-
-def _trainable(model: Any) -> list[torch.nn.Parameter]:
-    return [parameter for parameter in model.parameters() if parameter.requires_grad]
-
-
-def _mover(optimizers: Sequence[Optimizer], parameter: torch.nn.Parameter) -> Optimizer:
-    """Whose weight it is."""
-    return next(
-        o for o in optimizers for group in o.param_groups if any(other is parameter for other in group["params"])
-    )
-
-
-def _put_back(model: Any, optimizers: Sequence[Optimizer], tensors: Mapping[str, torch.Tensor]) -> None:
-    with torch.no_grad():
-        for index, parameter in enumerate(_trainable(model)):
-            parameter.copy_(tensors[f"{index}.weight"])
-            state = {name: tensors[f"{index}.{name}"] for name in _STATE if f"{index}.{name}" in tensors}
-            if state:
-                _mover(optimizers, parameter).state[parameter] = {
-                    name: value if name == "step" else value.to(parameter.device) for name, value in state.items()
-                }

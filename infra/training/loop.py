@@ -24,6 +24,7 @@ from agent0.infra.training.launch.distributed import Team
 from agent0.infra.training.launch.memory_estimate import check_room
 from agent0.infra.training.launch.recipe import Kind, Recipe, digest_of, schedule
 from agent0.infra.training.metrics import MetricTally, enough, learned_tokens
+from agent0.infra.training.optimizer_state import pack_state, take_state, tensors_of
 from agent0.infra.training.optimizers import Movers
 from agent0.infra.training.packed_lora import PackedBase, PackedLora
 from agent0.infra.training.progress import Pace, StepProgress
@@ -50,6 +51,8 @@ class Training:
         self._loaded: tuple[Any, Any] | None = None
         self._recomputing = False
         self._steps: tuple[TrainingStep, ...] = ()
+        self._remembered: dict[str, torch.Tensor] = {}
+        self._state, self._state_note = b"", ""
         torch.set_num_threads(threads)
 
     def environment(self) -> dict[str, str]:
@@ -61,15 +64,17 @@ class Training:
             "processor": processor(),
             "device": self._team.device,
         }
+        if self._state_note:
+            description["optimizer"] = self._state_note
         if self._loaded and (forward := _kind_of(self._loaded[0])):
             description["forward"] = forward
         return description | ({"processes": str(self._team.size)} if self._team.size > 1 else {})
 
     def train(
-        self, job: TrainJob, parent: bytes, kept: str = "", every_s: float = 10.0
+        self, job: TrainJob, parent: bytes, kept: str = "", every_s: float = 10.0, state: bytes = b""
     ) -> tuple[bytes, dict[str, float]]:
         """Train one adapter; return its tar and the training metrics. Unfinished work is saved to the file ``kept``
-        every ``every_s`` seconds and resumed from there.
+        every ``every_s`` seconds and resumed from there. ``state`` is what the optimizer remembered of ``parent``.
 
         Raises:
             OperationError: the parent does not fit, no sample has a token of the policy's own, samples are of another
@@ -95,19 +100,22 @@ class Training:
             steps = schedule(replace(job, replay=(*job.replay, *examples)), recipe)
             _take_up(start, step, model, recipe, [batch for kind, batch in steps if kind == "policy"])
             tally = MetricTally({} if recipe.optimised.off_policy else step.mismatch(enough(job.samples)))
-            self._run(step, model, steps, recipe, half, tally, room)
+            self._run(step, model, steps, recipe, half, tally, room, (parent, state))
             weights = _weights(model)
         finally:
             self._loaded = (model.unload(), tokenizer)
             memory_metrics = self._team.end()
         metrics = tally.metrics(recipe.optimised.per) | left_out | memory_metrics
-        return pack(Adapter(start.settings, weights, dict(job.metadata))), metrics
+        data = pack(Adapter(start.settings, weights, dict(job.metadata)))
+        self._state = pack_state(self._remembered, data, recipe.optimizer) if recipe.continues else b""
+        return data, metrics
 
     def train_with_steps(
-        self, job: TrainJob, parent: bytes, kept: str = "", every_s: float = 10.0
-    ) -> tuple[bytes, dict[str, float], tuple[TrainingStep, ...]]:
-        """Train as ``train`` does; return the steps in order, too."""
-        return *self.train(job, parent, kept, every_s), self._steps
+        self, job: TrainJob, parent: bytes, kept: str = "", every_s: float = 10.0, state: bytes = b""
+    ) -> tuple[bytes, dict[str, float], tuple[TrainingStep, ...], bytes]:
+        """Train as ``train`` does; return the steps in order, too, and what the optimizer remembers where the next
+        training is to go on with that."""
+        return *self.train(job, parent, kept, every_s, state), self._steps, self._state
 
     def _load(self) -> tuple[Any, Any]:
         """Base and tokenizer: packed where its samples are written so, else as transformers loads them."""
@@ -159,8 +167,12 @@ class Training:
         half: HalfDone,
         tally: MetricTally,
         room: str,
+        before: tuple[bytes, bytes],
     ) -> None:
+        """``before``: the parent, and what the optimizer remembered of it."""
         movers = Movers(model, recipe, self._team)
+        parent, state = before
+        self._state_note = take_state(model, movers.plain, state, parent, recipe.optimizer) if recipe.continues else ""
         done, counts, records = half.restore(model, movers.plain)
         tally.take_up(counts, records)
         pace = Pace(len(steps), done, self.report, room)
@@ -177,6 +189,7 @@ class Training:
             if self._team.first and half.save_now():
                 half.save(model, movers.plain, index + 1, tally.counts(), tally.steps)
         self._steps = tuple(tally.steps)
+        self._remembered = tensors_of(model, movers.plain) if recipe.continues else {}
 
 
 def _kind_of(base: Any) -> str:

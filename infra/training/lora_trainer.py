@@ -5,6 +5,7 @@ import json
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from agent0.errors import LogError, NotFoundError, OperationError
 from agent0.events.base import sha256
 from agent0.infra.engine.adapter import BASE, MEDIA, check_base
 from agent0.infra.engine.worker_process import Worker
@@ -15,6 +16,7 @@ from agent0.infra.weights.safetensors_io import digest
 from agent0.ports.storage import Artifacts
 from agent0.ports.training import Trainer, TrainingResult, TrainJob
 
+OPTIMIZER_MEDIA = "application/vnd.agent0.optimizer"
 IDLE_S = 120.0
 SAVE_S = 10.0
 """Seconds between two savings of a training under way: what a kill costs at most."""
@@ -80,8 +82,8 @@ class LoraTrainer(Trainer):
             self._kept / progress_file_name(job.metadata.get("checkpoint", ""), job.seed) if self._kept else None
         )
         try:
-            call = ("train_with_steps", job, parent, str(kept or ""), self._every_s)
-            data, metrics, steps = await self._worker.call(*call)
+            call = ("train_with_steps", job, parent, str(kept or ""), self._every_s, self._state_of(job))
+            data, metrics, steps, state = await self._worker.call(*call)
             environment = await self._worker.call("environment")
         finally:
             if self._progress_file:
@@ -92,10 +94,23 @@ class LoraTrainer(Trainer):
             else:
                 await self._worker.rest()
         environment["base"] = base
-        result = TrainingResult(self._artifacts.put(data, MEDIA), metrics, environment, steps)
+        optimizer = self._artifacts.put(state, OPTIMIZER_MEDIA) if state else None
+        result = TrainingResult(self._artifacts.put(data, MEDIA), metrics, environment, steps, optimizer)
         if kept:  # only now nothing of it is needed any more
             kept.unlink(missing_ok=True)
         return result
+
+    def _state_of(self, job: TrainJob) -> bytes:
+        """What the optimizer remembered of the parent; empty where nothing was recorded.
+
+        Raises:
+            OperationError: it is not in the store any more, or damaged.
+        """
+        try:
+            return self._artifacts.get(job.optimizer) if job.optimizer else b""
+        except (NotFoundError, LogError) as error:
+            fix = "Copy artifacts/ of the machine that wrote it, or set run.training.<role>.optimizer_state = anew."
+            raise OperationError("The optimizer's state of the parent cannot be read.", str(error), fix) from error
 
     def _open(self, processes: int) -> Worker:
         target, threads = "agent0.infra.training.loop:Training", self._threads

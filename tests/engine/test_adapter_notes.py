@@ -61,7 +61,12 @@ class Worker:
     async def call(self, method: str, *arguments: Any) -> Any:
         match method:
             case "train_with_steps":
-                return pack(Adapter(lora_settings(4, 8), {"w": torch.ones(3)}, dict(arguments[0].metadata))), {}, ()
+                return (
+                    pack(Adapter(lora_settings(4, 8), {"w": torch.ones(3)}, dict(arguments[0].metadata))),
+                    {},
+                    (),
+                    b"",
+                )
             case "environment":
                 return {"threads": "1"}
             case "generate":

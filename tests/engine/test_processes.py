@@ -174,7 +174,7 @@ class Idle:
         self.rested = False
 
     async def call(self, method: str, *_: Any) -> Any:
-        return {"environment": {}, "train_with_steps": (b"adapter", {}, ())}[method]
+        return {"environment": {}, "train_with_steps": (b"adapter", {}, (), b"")}[method]
 
     async def rest(self) -> None:
         self.rested = True

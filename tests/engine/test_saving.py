@@ -5,6 +5,7 @@ import os
 import signal
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from transformers import PreTrainedTokenizerFast
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:Fu
 SETTINGS = {"lr": 5e-3, "rank": 4, "alpha": 8, "minibatch": 2, "replay_steps": 2, "epochs": 2, "weight_decay": 0.01}
 
 
-def job_of(tokenizer: PreTrainedTokenizerFast, samples: int = 5, **settings: float) -> TrainJob:
+def job_of(tokenizer: PreTrainedTokenizerFast, samples: int = 5, **settings: Any) -> TrainJob:
     def path(n: int) -> Trajectory:
         ids = tuple(tokenizer.encode(f"What is {n}+2? It is {n + 2}."))
         half = len(ids) // 2
@@ -41,8 +42,11 @@ class Killed(BaseException):
 def test_killed_after_any_step_it_ends_in_the_same_adapter(
     folder: Path, tokenizer: PreTrainedTokenizerFast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job, training = job_of(tokenizer), Training(str(folder))
-    whole, metrics, steps = training.train_with_steps(job, b"")
+    """And remembers what it would have, which it began with what the parent's training did."""
+    training, settings = Training(str(folder)), {"optimizer_state": "continued"}
+    parent, _, _, state = training.train_with_steps(job_of(tokenizer, **settings), b"")
+    job = job_of(tokenizer, lr=1e-3, **settings)
+    whole, metrics, steps, remembered = training.train_with_steps(job, parent, "", 1e9, state)
     assert metrics["steps"] == len(steps) == 8
     saving, kept = HalfDone.save, tmp_path / "half.safetensors"
 
@@ -57,9 +61,9 @@ def test_killed_after_any_step_it_ends_in_the_same_adapter(
         with monkeypatch.context() as patch:
             patch.setattr(HalfDone, "save", save)
             with pytest.raises(Killed):
-                training.train(job, b"", str(kept), 0.0)
-        again, told, steps_again = training.train_with_steps(job, b"", str(kept), 1e9)
-        assert again == whole and steps_again == steps
+                training.train(job, parent, str(kept), 0.0, state)
+        again, told, steps_again, remembered_again = training.train_with_steps(job, parent, str(kept), 1e9, state)
+        assert (again, steps_again, remembered_again) == (whole, steps, remembered)
         assert {k: v for k, v in told.items() if k != "seconds"} == {k: v for k, v in metrics.items() if k != "seconds"}
 
 

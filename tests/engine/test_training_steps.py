@@ -26,7 +26,7 @@ OF_A_RATIO = ("entropy_estimate", "parent_kl", "clip_above", "mismatch")
 
 
 def trained(folder: Path, job: TrainJob) -> tuple[dict[str, float], tuple[TrainingStep, ...]]:
-    _, metrics, steps = Training(str(folder)).train_with_steps(job, b"")
+    _, metrics, steps, _ = Training(str(folder)).train_with_steps(job, b"")
     return metrics, steps
 
 

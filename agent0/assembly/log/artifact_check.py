@@ -129,7 +129,7 @@ def _add(body: bytes, runs: dict[str, Named]) -> None:
     of_run.named |= names
     match kind:
         case CheckpointPruned.__name__:
-            of_run.pruned.add(data["adapter"])
+            of_run.pruned |= {data["adapter"], *filter(None, [data.get("optimizer")])}
         case RunDeleted.__name__:
             of_run.deleted = True
         case RunStarted.__name__:

@@ -19,6 +19,7 @@ from agent0.events.checkpoints import (
     EvaluationRequested,
     TrainingRequested,
 )
+from agent0.events.values import Artifact
 from agent0.infra.log.event_log import Log
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.settings import Settings
@@ -122,10 +123,11 @@ async def prune(settings: Settings, run: str, reason: str, commit: bool) -> Prun
         if commit and left:
             await log.append([recorded(run, _pruned(training, reason)) for training in left])
             for training in left:
-                assert training.adapter is not None  # noqa: S101 - chosen so
-                store.remove(training.adapter, time.time())
+                for artifact in _weights(training):
+                    if not store.verify(artifact):
+                        store.remove(artifact, time.time())
     rows: list[PrunedAdapter] = [
-        {"checkpoint": training.checkpoint, "bytes": training.adapter.size if training.adapter else 0}
+        {"checkpoint": training.checkpoint, "bytes": sum(artifact.size for artifact in _weights(training))}
         for training in left
     ]
     return {"run": run, "pruned": rows, "bytes": sum(row["bytes"] for row in rows), "committed": commit}
@@ -150,10 +152,19 @@ async def _parents(log: Log, run: str) -> set[str]:
     return digests
 
 
+def _weights(training: CheckpointTrained) -> list[Artifact]:
+    """Its adapter, and what the optimizer remembers of that."""
+    return [artifact for artifact in (training.adapter, training.optimizer) if artifact]
+
+
 def _pruned(training: CheckpointTrained, reason: str) -> CheckpointPruned:
     if training.adapter is None:
         raise NotFoundError(f"{training.checkpoint} has no adapter.")
     why = reason or "its run did not go on with it"
     return CheckpointPruned(
-        checkpoint=training.checkpoint, adapter=training.adapter.sha256, size=training.adapter.size, reason=why
+        checkpoint=training.checkpoint,
+        adapter=training.adapter.sha256,
+        size=training.adapter.size,
+        reason=why,
+        optimizer=training.optimizer.sha256 if training.optimizer else "",
     )

@@ -100,6 +100,7 @@ class _Retraining:
     trainers: OpenTrainers
     _scoring: RolloutPorts | None = None
     adapters: dict[str, Artifact | None] = field(default_factory=lambda: {BASE: None})
+    optimizers: dict[str, Artifact | None] = field(default_factory=dict)
 
     @property
     def plan(self) -> RunConfig:
@@ -317,7 +318,9 @@ async def _train(work: _Retraining, evaluate: bool, report: Report) -> list[Chec
         report(f"{request.checkpoint} from {request.parent}")
         parent = _parent_adapter(work.adapters, request)
         done = _done(work.stored, request.checkpoint) or await _checkpoint(work, stored, parent)
-        work.adapters[f"{request.role}/{request.checkpoint}"] = done.adapter or parent
+        made = f"{request.role}/{request.checkpoint}"
+        work.adapters[made] = done.adapter or parent
+        work.optimizers[made] = done.optimizer
         out.append(done)
         if evaluate and request.role == "student":
             await _evaluate(work, done)
@@ -326,7 +329,10 @@ async def _train(work: _Retraining, evaluate: bool, report: Report) -> list[Chec
 
 async def _checkpoint(work: _Retraining, request: Recorded, parent: Artifact | None) -> CheckpointTrained:
     assert isinstance(request.event, TrainingRequested)  # noqa: S101 - chosen so
-    again, plan = request.event.model_copy(update={"parent_adapter": parent}), work.plans[request.run]
+    asked = request.event
+    optimizer = work.optimizers.get(f"{asked.role}/{asked.parent}", asked.parent_optimizer)
+    again = asked.model_copy(update={"parent_adapter": parent, "parent_optimizer": optimizer})
+    plan = work.plans[request.run]
     events = await make_checkpoint(again, work.past.run, plan, work.trainers, work.history, work.artifacts)
     ids = (experiment_event_id(work.name, request.id, number) for number in range(len(events)))
     await work.append([*zip(events, ids, strict=True)])

@@ -172,9 +172,9 @@ class Progress:
         phase: str = state.phase
         done, total = evaluation_progress(state)
         if phase == "tasks" and state.proposing:
-            phase, done, total = PROPOSING, sum(t.proposed for t in state.tasks.values()), state.config.tasks
+            phase, done, total = PROPOSING, sum(t.proposed for t in state.tasks.values()), state.tasks_asked
         elif phase == "tasks":
-            done, total = state.resolved_attempts, state.config.tasks * state.config.attempts
+            done, total = state.resolved_attempts, state.tasks_asked * state.config.attempts
         rate, left = self._rate(moment, done, total)
         failing = self.retries.text()
         left = None if failing else left

@@ -202,7 +202,7 @@ def disk_need(settings: Settings) -> int:
     get; an adapter for each iteration and trained role, and what half a training keeps; weights for llama.cpp."""
     run, models = settings.run, local_models(settings)
     items = run.evaluation.validation * (run.iterations + 1) + 2 * run.evaluation.test
-    attempts = run.iterations * run.tasks * run.attempts + items
+    attempts = run.iterations * run.most_tasks * run.attempts + items
     adapters = [_adapter(model) for model in models if model.recipe]
     written = attempts * (ATTEMPT + TOKEN * longest(run.student)[0])
     kept = run.iterations * sum(adapters) + 3 * max(adapters, default=0)
@@ -214,10 +214,11 @@ def disk_need(settings: Settings) -> int:
 
 
 def _adapter(model: LocalModel) -> int:
-    """Bytes of an adapter, in single precision."""
+    """Bytes that are kept of an adapter, in single precision."""
     if model.shape is None or model.recipe is None:
         return 0
-    return 4 * (model.recipe.rank * model.shape.ways or model.shape.weights)
+    kept = 3 if model.recipe.optimizer_state == "continued" else 1  # the optimizer's state is twice an adapter
+    return 4 * kept * (model.recipe.rank * model.shape.ways or model.shape.weights)
 
 
 State = Literal["ok", "warn", "fail"]

@@ -58,6 +58,7 @@ def check_names(run: RunConfig) -> None:
         why = f"Provider {run.student.provider} cannot begin a turn with given text."
         raise ConfigError("The forced-tool control cannot be scored.", why, "Set run.evaluation.forced_tool = false.")
     check_curriculum(run)
+    _check_refill(run)
     check_gain(run)
     _check_verification(run.verification)
 
@@ -75,6 +76,7 @@ def _check_recipe(role: str, recipe: RecipeConfig) -> None:
     require_known(f"run.training.{role}.gate", [recipe.gate], gates())
     usable = {name: entry for name, entry in objectives().items() if role in entry.roles}
     require_known(f"run.training.{role}.objective", [recipe.objective], usable)
+    require_known(f"run.training.{role}.first", [recipe.first] if recipe.first else [], usable)
     if recipe.kl and not usable[recipe.objective].penalty:
         why = f"The objective {recipe.objective} has no such penalty."
         raise ConfigError(f"run.training.{role}.kl has no effect.", why, "Set it to 0, or choose another objective.")
@@ -103,6 +105,16 @@ def _check_likelihood(role: str, recipe: RecipeConfig) -> None:
     if recipe.steps and recipe.fresh + recipe.taught > 1:
         why = f"fresh = {recipe.fresh} and taught = {recipe.taught} are more than a minibatch."
         raise ConfigError(f"run.training.{role}.taught does not fit.", why, "Lower one of them.")
+
+
+def _check_refill(run: RunConfig) -> None:
+    """Tasks are asked for in place of others where the student learns from contrast, and attempts can have any."""
+    recipe = run.training.student
+    contrast = run.attempts > 1 and recipe.enabled and objectives()[recipe.objective].contrast
+    if run.refill > 1 and (run.most_tasks == run.tasks or not contrast):
+        why = f"That is {run.most_tasks} of {run.tasks} tasks." if contrast else "Nothing learns from contrast."
+        fix = "Set it to 1; or to more, with several attempts a task and an objective such as grpo."
+        raise ConfigError(f"run.refill = {run.refill:g} has no effect.", why, fix)
 
 
 def _check_window(role: str, recipe: RecipeConfig) -> None:

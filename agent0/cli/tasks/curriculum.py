@@ -36,6 +36,7 @@ def show(run: console.Run = "LAST", as_json: console.Json = False) -> None:
         "upper95",
     )
     console.table(graded, False, (*arm_columns, "turns", "calls", "last"))
-    columns = ("iteration", "tasks", "accepted", "families", "largest_family", "solve_rate", "frontier", "novelty")
+    refills = ("refilled", "no_contrast") if config.refill > 1 else ()
+    columns = ("accepted", "families", "largest_family", "solve_rate", "frontier", "novelty", "label_accuracy")
     title = "\nIterations; validation is that of the student who made the attempts, before it was trained on them"
-    console.table(iterations, False, (*columns, "label_accuracy", "surprise", "validation"), title=title)
+    console.table(iterations, False, ("iteration", "tasks", *refills, *columns, "surprise", "validation"), title=title)

@@ -9,6 +9,7 @@ from statistics import fmean
 from agent0.grading.normal_form import normal_form
 from agent0.rollout.confidence.signals import agreement
 from agent0.run.canaries import canary_measures
+from agent0.run.refill import with_contrast
 from agent0.state.run_state import AttemptState, RunState, TaskState
 from agent0.tasks.curriculum.ladder_height import attempted_height, on_ladder
 
@@ -28,6 +29,7 @@ def measure(state: RunState) -> dict[str, float]:
     measures: dict[str, float | None] = {
         "tasks": float(len(tasks)),
         "accepted": _share(task.accepted for task in tasks),
+        **(_contrast(state) if state.config.refill > 1 else {}),
         "novelty": _mean(task.novelty for task in accepted),
         **_spread(families),
         **_attempts(tried),
@@ -39,6 +41,12 @@ def measure(state: RunState) -> dict[str, float]:
         **(_climbed(state, accepted) if on_ladder(state.config) else {}),
     }
     return {name: round(value, 6) for name, value in measures.items() if value is not None}
+
+
+def _contrast(state: RunState) -> dict[str, float | None]:
+    contrast = with_contrast(state)
+    tried = sum(any(attempt.attempted for attempt in task.attempts.values()) for task in state.tasks.values())
+    return {"refilled": float(len(state.tasks) - state.config.tasks), "no_contrast": float(tried - contrast)}
 
 
 def _climbed(state: RunState, accepted: list[TaskState]) -> Mapping[str, float | None]:

@@ -119,7 +119,21 @@ def slots(state: RunState, long: bool = False) -> list[Slot]:
 
 
 def allocate(state: RunState) -> list[Slot]:
-    """Choose ``config.tasks`` slots for the next iteration: first those of rows of a file, then the teacher's."""
+    """Choose the slots of this iteration's tasks: ``config.tasks``, then those in place of tasks without contrast. They
+    are drawn for as many as there may be, so that earlier ones stay what they are as the iteration asks for more."""
+    config, chosen = state.config, _first_slots(state)
+    if (more := state.tasks_asked - config.tasks) <= 0:
+        return chosen
+    most = max(config.most_tasks, state.tasks_asked) - config.tasks
+    further = config.model_copy(update={"tasks": most, "seed": derive_seed(config.seed, "refill")})
+    slots, rows = _first_slots(changed(state, config=further)), rows_of_iteration(further)
+    places = [(at + 0.5) / rows for at in range(rows)] + [(at + 0.5) / (most - rows) for at in range(most - rows)]
+    mixed = sorted(range(most), key=places.__getitem__)  # rows in their share, however many are asked for
+    return chosen + [slots[at] for at in mixed[:more]]
+
+
+def _first_slots(state: RunState) -> list[Slot]:
+    """Choose ``config.tasks`` slots: first those of rows of a file, then the teacher's."""
     config, rows = state.config, rows_of_iteration(state.config)
     chosen: list[Slot] = [(config.questions.domain, QUESTIONS, ANY_LEVEL)] * rows
     if rows < config.tasks:

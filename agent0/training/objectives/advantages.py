@@ -15,6 +15,11 @@ def rewards_of(members: Sequence[ScoredTrajectory]) -> list[float]:
     return [scored.reward or 0.0 for scored in members]
 
 
+def differ(rewards: Sequence[float]) -> bool:
+    """Whether the rewards of a group carry a signal: their population deviation is ``EPSILON`` at least."""
+    return statistics.pstdev(rewards) >= EPSILON
+
+
 def with_contrast(
     groups: Sequence[Sequence[ScoredTrajectory]], skipped: Counter[str], most: int = 0
 ) -> list[Sequence[ScoredTrajectory]]:
@@ -22,7 +27,7 @@ def with_contrast(
     other groups are counted as ``no_contrast``, those beyond ``most`` as ``further``."""
     kept = []
     for members in groups:
-        if statistics.pstdev(rewards_of(members)) < EPSILON:
+        if not differ(rewards_of(members)):
             skipped["no_contrast"] += len(members)
             continue
         kept.append(furthest_apart(members, most) if 0 < most < len(members) else members)

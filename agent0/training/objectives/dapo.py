@@ -5,8 +5,8 @@ Clip-higher (section 3.1): 0.2 below and 0.28 above, unless settings say otherwi
 step's sum divided by its tokens, which ``grpo`` does here, too (TRL's ``dapo``). Overlong filtering (section 3.4): a
 reply that met the limit of tokens without an answer is compared with its group and then left out (TRL's
 ``mask_truncated_completions``); its tokens do not count in the divisor. The soft punishment of the same section
-(equation 13) is a reward, not a loss. Dynamic sampling (section 3.2): groups of equal rewards are left out, but none is
-drawn in their place. The paper has no KL; ``kl`` is 0 unless it is set.
+(equation 13) is a reward, ``overlong``. Dynamic sampling (section 3.2): groups of equal rewards are left out, and
+``run.refill`` asks for tasks in their place. The paper has no KL; ``kl`` is 0 unless it is set.
 """
 
 from collections import Counter

@@ -22,6 +22,7 @@ class Recipe:
 
     objective: str = "adpo"
     optimizer: str = "adamw"
+    optimizer_state: str = "anew"
     lr: float = 2.5e-3
     rank: int = 16
     alpha: int = 32
@@ -66,6 +67,11 @@ class Recipe:
         if objective is None:
             raise OperationError(f"There is no objective {self.objective!r}.", f"Known: {', '.join(objectives())}.")
         return objective
+
+    @property
+    def continues(self) -> bool:
+        """Whether the optimizer goes on from training to training."""
+        return self.optimizer_state == "continued"
 
     @property
     def heat(self) -> float:
@@ -172,5 +178,6 @@ def digest_of(job: TrainJob, parent: bytes) -> str:
         dict(job.settings),
         dict(job.metadata),
         sha256(parent),
+        *([job.optimizer.sha256] if job.optimizer else []),
     ]
     return sha256(json.dumps(parts_of_digest, sort_keys=True, default=str))

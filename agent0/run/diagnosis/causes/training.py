@@ -312,6 +312,9 @@ def _contrast_cause(case: Case, iteration: Iteration, training: Training) -> Cau
             event=training.requested,
         ),
     )
+    if refilled := iteration.measures.get("refilled"):
+        asked = f"{refilled:.0f} tasks were asked for in place of others (run.refill)"
+        evidence += (Observation(f"{asked}; {iteration.measures.get('no_contrast', 0):.0f} have no contrast"),)
     evidence += iteration.observations_of(example)
     mend = case.again(settings, values=None if settings else _other(case, iteration, keys))
     others = "other levels and families (run.curriculum), or more attempts a task"
