@@ -11,7 +11,7 @@ from agent0.errors import UsageError
 from agent0.events.values import TokenCounts
 from agent0.infra.gateway.prices import LOCAL, Prices, read_usage
 from agent0.routing.budgets import most_cost
-from agent0.settings import PriceSettings, RouterSettings
+from agent0.settings import EnergyConfig, PriceSettings, RouterSettings
 
 AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 PRICES = Prices(RouterSettings())
@@ -211,7 +211,7 @@ def test_prices_are_those_of_the_day() -> None:
 
 
 def test_local_calls_cost_their_energy() -> None:
-    prices = Prices(RouterSettings(watts=360, kwh_usd=0.3))
+    prices = Prices(RouterSettings(), EnergyConfig(power_w=360, price_kwh=0.3))
     # 360 W for 10 s are 3600 J, a thousandth of a kilowatt-hour: 0.0003 dollars
     assert all((price := prices.local(name, 10)) and price.amount == 300_000 for name in LOCAL)
     assert PRICES.local("tiny", 10) and PRICES.local("tiny", 10).amount == 0  # type: ignore[union-attr]

@@ -23,10 +23,11 @@ class VerificationConfig(Frozen):
 
 
 class EnergyConfig(Frozen):
-    """What running this machine costs, for reports. Without both numbers no cost is reported."""
+    """What running this machine costs: without both numbers reports give no cost, and a local call is charged
+    nothing."""
 
-    power_w: float | None = Field(None, ge=0, description="power of the machine while it runs, watts")
-    price_kwh: float | None = Field(None, ge=0, description="price of a kilowatt-hour, in dollars")
+    power_w: float | None = Field(None, ge=0, le=1_000_000, description="power of the machine while it runs, watts")
+    price_kwh: float | None = Field(None, ge=0, le=1_000, description="price of a kilowatt-hour, in dollars")
 
 
 class EvaluationConfig(Frozen):

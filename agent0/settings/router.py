@@ -91,7 +91,6 @@ class RouterSettings(Frozen):
     expiry_s: float = Field(
         900, ge=1, le=86_400, description="seconds after which a call that nobody ended is charged in full"
     )
-    kwh_usd: float = Field(0, ge=0, le=1000, description="price of a kilowatt-hour; 0: local calls cost nothing")
     cache: CacheSettings = CacheSettings()
     compression: CompressionSettings = CompressionSettings()
     retries: RetrySettings = RetrySettings()
@@ -111,4 +110,3 @@ class RouterSettings(Frozen):
     servers: dict[str, ServerSettings] = Field(
         default_factory=dict, description="provider, or provider/model -> where models that stand in are asked"
     )
-    watts: float = Field(0, ge=0, le=1_000_000, description="power that a local call draws")

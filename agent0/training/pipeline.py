@@ -59,7 +59,7 @@ async def make_checkpoint(
     if result.adapter.size == 0:
         raise OperationError("The trainer returned an empty adapter.")
     trained = _with(_trained(request, chosen, settings, distilled), result, selected.manifest)
-    if recipe.on_nan == "fail" and (why := training_warning(trained, plan.training)):
+    if recipe.on_nan == "fail" and (why := training_warning(trained)):
         raise OperationError("This training is not to be used.", f"{why}.", "Or set on_nan = skip.")
     return [selected, *_steps(request, result), trained]
 

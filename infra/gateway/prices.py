@@ -19,7 +19,7 @@ from agent0.events.values import TokenCounts
 from agent0.infra.models.calls.counts import MOST
 from agent0.infra.models.ollama import is_cloud
 from agent0.routing.budgets import nano
-from agent0.settings import PriceSettings, RouterSettings
+from agent0.settings import EnergyConfig, PriceSettings, RouterSettings
 
 PACKAGE = "genai-prices"
 SETTING, ENERGY = "setting", "energy"
@@ -55,8 +55,12 @@ class TokenRates:
 class Prices:
     """The prices of all models, those of the settings first."""
 
-    def __init__(self, settings: RouterSettings) -> None:
-        self._own, self._settings = settings.prices, settings
+    def __init__(self, settings: RouterSettings, energy: EnergyConfig | None = None) -> None:
+        """``energy``: what a call that is made here draws, and what that costs; None: nothing."""
+        self._own, watts, price = settings.prices, 0.0, 0.0
+        if energy:
+            watts, price = energy.power_w or 0.0, energy.price_kwh or 0.0
+        self._second = Decimal(str(watts)) * Decimal(str(price)) / _JOULES
 
     def local(self, provider: str, wall_s: float, model: str = "") -> Price | None:
         """What a call of ``wall_s`` seconds costs where ``model`` of ``provider`` runs here: watts x seconds x price of
@@ -66,8 +70,7 @@ class Prices:
         """
         if provider not in LOCAL or (provider == "ollama" and is_cloud(model)):
             return None
-        energy = Decimal(str(self._settings.watts)) * Decimal(str(wall_s)) / _JOULES
-        return Price(nano(energy * Decimal(str(self._settings.kwh_usd)) * DOLLAR), ENERGY)
+        return Price(nano(self._second * Decimal(str(wall_s)) * DOLLAR), ENERGY)
 
     def of(self, provider: str, model: str, tokens: TokenCounts, at: datetime, batch: bool = False) -> Price | None:
         """What a call to ``model`` of ``provider`` costs whose answer came at ``at``; None where nobody knows.

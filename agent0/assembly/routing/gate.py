@@ -112,7 +112,8 @@ class Gates:
         if self._books is None:
             router = self._settings.router
             ledger, pins = open_ledger(self._settings, log), Pins(log, router.pin)
-            self._books = Books(ledger, Prices(router), log, self._artifacts, recorded, utc_now, pins)
+            prices = Prices(router, self._settings.run.energy)
+            self._books = Books(ledger, prices, log, self._artifacts, recorded, utc_now, pins)
         return self._books
 
     def _opened_cache(self) -> AnswerCache:
