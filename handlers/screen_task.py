@@ -48,10 +48,7 @@ async def screen_task(
     embedder = embedders.open(plan.embedder)
     proposals = {p.task: p.proposal for p in batch if p.proposal}
     before = [t.proposal for t in run.tasks.values() if run.task_target and t.accepted and t.proposal]
-    texts = [proposal.question for proposal in (*proposals.values(), *before)]
-    embedded = await embedder.embed(texts) if texts else []
-    vectors = dict(zip(proposals, embedded, strict=False))
-    earlier = [*zip((task.canonical for task in before), embedded[len(proposals) :], strict=True)]
+    vectors, earlier = await _embedded(embedder, proposals, before)
     archive = await archive_of(run, history, embedder, proposals, vectors)
     suites = made_suites(run.config.evaluation)
     facts = await contamination.facts(plan, embedder, suites)
@@ -66,6 +63,16 @@ async def screen_task(
         for d in decisions
     ]
     return [facts or _nothing(plan, embedder), *effects] if index_digest(facts) != run.indexed else effects
+
+
+async def _embedded(
+    embedder: Embedder, proposals: dict[str, Task], before: list[Task]
+) -> tuple[dict[str, list[float]], list[tuple[str, list[float]]]]:
+    """The vectors of ``proposals`` by task id, and identity and vector of each task ``before`` them."""
+    texts = [task.question for task in (*proposals.values(), *before)]
+    vectors = await embedder.embed(texts) if texts else []
+    earlier = zip((task.canonical for task in before), vectors[len(proposals) :], strict=True)
+    return dict(zip(proposals, vectors, strict=False)), [*earlier]
 
 
 def _nothing(plan: CurriculumConfig, embedder: Embedder) -> BenchmarksIndexed:

@@ -36,7 +36,7 @@ def tensors_of(model: Any, optimizers: Sequence[Optimizer]) -> dict[str, torch.T
 
 
 def put_back(model: Any, optimizers: Sequence[Optimizer], tensors: Mapping[str, torch.Tensor]) -> None:
-    """Let ``optimizers`` remember what ``tensors_of`` copied."""
+    """Let ``optimizers`` remember of each weight what ``tensors_of`` copied of it."""
     for place, parameter in enumerate(trainable(model)):
         state = {name: tensors[f"{place}.{name}"] for name in _NAMES if f"{place}.{name}" in tensors}
         if state:
