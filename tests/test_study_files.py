@@ -97,7 +97,9 @@ def test_every_study_can_be_executed(file: Path) -> None:
     study = read_study(file)
     assert set(study.plugins) <= {str(CONTROLS)}
     plans = variant_configs(amended(load(study.profile, env={}).run, study.settings), study.variants)
-    assert len({plan.model_dump_json() for plan in plans.values()}) == len(study.variants) and study.question
+    searches = {variant.name: variant.search for variant in study.variants}
+    assert len({searches[name] + plan.model_dump_json() for name, plan in plans.items()}) == len(study.variants)
+    assert study.question
     assert describe_compute(plans).startswith("Asked of every run alike")
     assert len(runs_of_study(file.stem, plans, study.seeds)) == len(plans) * len(study.seeds)
 

@@ -140,14 +140,22 @@ async def attempt_greedily(
     """Attempt each of ``tasks`` greedily with the student that has ``adapter``, ``run.evaluation.at_once`` at a time;
     returns them with their verdicts, in order. Errors as for ``attempt_item``."""
     room = asyncio.Semaphore(run.config.evaluation.at_once)
-    verify = _Verify(ports.verifier_sandbox, VerificationContext(rules=run.config.verification))
 
     async def attempt(number: int, task: Task) -> ScoredItem:
         async with room:
-            conditions = replace(_conditions(adapter, number, run, ports), temperature=0.0)
-            return _item_attempt(task, *await _solved(task, conditions, verify)).item
+            return (await solve_task(task, number, adapter, run, ports)).item
 
     return await asyncio.gather(*(attempt(number, task) for number, task in enumerate(tasks)))
+
+
+async def solve_task(
+    task: Task, number: int, adapter: Artifact | None, run: RunState, ports: RolloutPorts
+) -> ItemAttempt:
+    """Attempt ``task`` greedily, the ``number``-th of a set, under the settings of ``run``. Errors as for
+    ``solve_item``."""
+    verify = _Verify(ports.verifier_sandbox, VerificationContext(rules=run.config.verification))
+    conditions = replace(_conditions(adapter, number, run, ports), temperature=0.0)
+    return _item_attempt(task, *await _solved(task, conditions, verify))
 
 
 def _conditions(

@@ -17,7 +17,8 @@ GATES = ("gate", "benchmark_gate", "teacher_gate", "margin", "calibration")
 @dataclass(frozen=True)
 class AblationRun:
     """One variant with one seed: its run id follows from the study's name, the variant and the seed. ``origin`` is the
-    run that it begins as a fork of, in that run's data folder ``origin_folder``; empty where it begins by itself."""
+    run that it begins as a fork of, in that run's data folder ``origin_folder``; empty where it begins by itself.
+    ``search``: over the student's prompt in the place of the loop."""
 
     variant: str
     seed: int
@@ -25,6 +26,7 @@ class AblationRun:
     config: RunConfig
     origin: str = ""
     origin_folder: str = ""
+    search: str = ""
 
     @property
     def name(self) -> str:
@@ -58,6 +60,22 @@ def with_shared_start(runs: Sequence[AblationRun]) -> list[AblationRun]:
     """
     first = {run.seed: run for run in reversed(runs)}
     return [run if run == first[run.seed] else _fork_of(first[run.seed], run) for run in runs]
+
+
+def with_searches(runs: Sequence[AblationRun], variants: Sequence[Variant]) -> list[AblationRun]:
+    """Let the runs of variants that search over prompts do so, each from its own beginning.
+
+    Raises:
+        ConfigError: others would begin where a search does.
+    """
+    searches = {variant.name: variant.search for variant in variants}
+    if searched := [run.variant for run in runs if searches[run.variant] and any(o.origin == run.run for o in runs)]:
+        why = "Variants with shared_start begin as forks of the first, and it searches over prompts."
+        raise ConfigError(f"The variant {searched[0]} cannot be the first.", why, "Name one that is trained first.")
+    return [
+        replace(run, origin="", origin_folder="", search=search) if (search := searches[run.variant]) else run
+        for run in runs
+    ]
 
 
 def _fork_of(first: AblationRun, run: AblationRun) -> AblationRun:
@@ -114,7 +132,11 @@ def variant_of(text: str) -> Variant:
         if not equals:
             raise ConfigError(f"{pair[:80]!r} of variant {name} has no '='.", "Its settings are KEY=VALUE.", fix)
         settings[key.strip()] = value
-    return Variant(name, settings)
+    return Variant(name, settings, search=settings.pop("search", ""))
+
+
+def _same(first: Variant, second: Variant) -> bool:
+    return (first.settings, first.search) == (second.settings, second.search)
 
 
 def study_of(variants: Sequence[Variant], study: AblationStudy | None = None) -> AblationStudy:
@@ -129,7 +151,7 @@ def study_of(variants: Sequence[Variant], study: AblationStudy | None = None) ->
         why = f"Given: {', '.join(names) or 'none'}."
         fix = "Write --variant base: --variant mine:KEY=VALUE, each with a name of its own."
         raise ConfigError("Two variants are needed to compare, each named once.", why, fix)
-    same = [(a.name, b.name) for n, a in enumerate(compared) for b in compared[n + 1 :] if a.settings == b.settings]
+    same = [(a.name, b.name) for n, a in enumerate(compared) for b in compared[n + 1 :] if _same(a, b)]
     if same and not study:
         why = "A comparison of them would say nothing."
         raise ConfigError(f"Variants {same[0][0]} and {same[0][1]} have the same settings.", why, "Change one of them.")

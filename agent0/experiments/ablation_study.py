@@ -19,15 +19,24 @@ T = TypeVar("T")
 KEYS = ("question", "profile", "seeds", "own_bases", "shared_start", "plugins", "run", "variants")
 """What a study file may say."""
 GUIDE = "docs/guide/replay-experiments.md has a whole file."
+SEARCHES = ("reflective", "random")
+"""Searches over prompts: by what failing answers say, and its control, which sees none of them."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One variant of a study: a name, the settings that make it (dotted keys below ``run``), and what it stands for."""
+    """One variant of a study: a name, the settings that make it (dotted keys below ``run``), and what it stands for.
+    ``search``: in the place of training, one of ``SEARCHES`` over the student's prompt, with as many attempts."""
 
     name: str
     settings: Mapping[str, str] = field(default_factory=dict)
     about: str = ""
+    search: str = ""
+
+    def __post_init__(self) -> None:
+        if self.search not in ("", *SEARCHES):
+            why = f"There are {', '.join(SEARCHES)}."
+            raise ConfigError(f"The variant {self.name[:80]} has no search {self.search[:80]!r}.", why, GUIDE)
 
 
 @dataclass(frozen=True)
@@ -105,10 +114,11 @@ def _seeds(content: Mapping[str, object], name: str) -> list[int]:
 
 
 def _variant(name: str, table: object, file: str) -> Variant:
-    if not isinstance(table, dict) or table.keys() - {"about", "run"}:
-        why = "A variant has `about`, and settings that begin with `run.`."
+    if not isinstance(table, dict) or table.keys() - {"about", "run", "search"}:
+        why = "A variant has `about`, `search`, and settings that begin with `run.`."
         raise ConfigError(f"{file}: the variant {name[:80]} is not one.", why, GUIDE)
-    return Variant(name, dict(_settings(_typed(table, "run", dict, file))), _typed(table, "about", str, file))
+    settings, about = dict(_settings(_typed(table, "run", dict, file))), _typed(table, "about", str, file)
+    return Variant(name, settings, about, _typed(table, "search", str, file))
 
 
 def _settings(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, str]]:

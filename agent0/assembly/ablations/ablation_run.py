@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from agent0.assembly.ablations.prompt_variant import search_prompt
 from agent0.assembly.replay.forks import before_training, fork
 from agent0.assembly.replay.past_states import differing, state_at
 from agent0.assembly.runtime.app import App, open_app, run_handlers, started
@@ -55,6 +56,7 @@ class RunPlan:
         """Write the plan into ``folder``, whole or not at all."""
         ablation = {"arm": self.ablation.variant, "seed": self.ablation.seed, "run": self.ablation.run}
         ablation |= {"origin": self.ablation.origin, "origin_folder": self.ablation.origin_folder}
+        ablation |= {"search": self.ablation.search}
         config = self.ablation.config.model_dump(mode="json")
         plan = {**ablation, "profile": self.profile, "settings": dict(self.settings), "config": config}
         write(folder / PLAN, json.dumps(plan, indent=1))
@@ -70,7 +72,8 @@ class RunPlan:
             plan = json.loads((folder / PLAN).read_text(encoding="utf-8"))
             origin = plan.get("origin", ""), plan.get("origin_folder", "")
             config = RunConfig.recorded(plan["config"])
-            ablation = AblationRun(plan["arm"], plan["seed"], plan["run"], config, *origin)
+            search = plan.get("search", "")
+            ablation = AblationRun(plan["arm"], plan["seed"], plan["run"], config, *origin, search)
             return cls(ablation, plan["profile"], plan["settings"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             fix = "Move that folder away: the run is begun again."
@@ -107,7 +110,10 @@ async def execute_ablation_run(folder: Path, report: Report, climbed: Climbed = 
     with_plugin_files(settings)
     check_plugins(settings.run.plugins, plan.ablation.run)
     async with _locked_folder(settings.home):
-        outcome = read_result(folder) or await _run(settings, plan, report, climbed)
+        outcome = read_result(folder)
+        if outcome is None and plan.ablation.search:
+            outcome = await search_prompt(settings, plan.ablation, report)
+        outcome = outcome or await _run(settings, plan, report, climbed)
         write(folder / RESULT, json.dumps(as_json(outcome)))
 
 

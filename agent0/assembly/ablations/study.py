@@ -15,6 +15,7 @@ from time import monotonic
 from agent0.assembly.ablations.ablation_run import PLAN, RunPlan, decode_progress, decode_standing, read_result
 from agent0.assembly.ablations.base_models import make_bases, seeds_without_base, with_base
 from agent0.assembly.ablations.cost import describe_cost, seconds_left
+from agent0.assembly.ablations.prompt_variant import check_search
 from agent0.assembly.ablations.study_request import StudyRequest
 from agent0.assembly.runtime.child_process import child, last_words, size
 from agent0.assembly.runtime.progress import duration
@@ -40,6 +41,7 @@ from agent0.experiments.ablation_runs import (
     describe_compute,
     requested_compute,
     runs_of_study,
+    with_searches,
     with_shared_start,
 )
 from agent0.experiments.ablation_study import AblationStudy, Variant
@@ -194,6 +196,9 @@ async def _planned(settings: Settings, request: StudyRequest) -> tuple[Path, dic
     ablations = runs_of_study(request.name, plans, request.seeds)
     if request.study.shared_start:
         ablations = with_shared_start(ablations)
+    ablations = with_searches(ablations, variants)
+    for ablation in ablations:
+        check_search(ablation)
     return settings.home / "grids" / request.name, plans, ablations
 
 
@@ -213,7 +218,8 @@ def _prepare(work: _StudyProgress, ablation: AblationRun) -> None:
     folder = work.folder_of(ablation)
     if (folder / PLAN).exists():
         begun = RunPlan.read(folder)
-        if changed := changed_settings(begun.ablation.config, ablation.config):
+        changed = changed_settings(begun.ablation.config, ablation.config)
+        if changed := changed or ["search"] * (begun.ablation.search != ablation.search):
             why = f"It was begun with other settings: {', '.join(changed[:3])}."
             fix = "Choose another --name, or move that folder away."
             raise OperationError(f"Run {ablation.name} of study {work.request.name} has other settings.", why, fix)
@@ -332,7 +338,10 @@ def _results(work: _StudyProgress, plans: Mapping[str, RunConfig]) -> StudyResul
         "given": dict(request.typed),
         "effort": describe_compute(plans),
         "about": {variant.name: variant.about for variant in variants},
-        "settings": {variant.name: dict(variant.settings) for variant in variants},
+        "settings": {
+            variant.name: {**variant.settings, **({"search": variant.search} if variant.search else {})}
+            for variant in variants
+        },
         "folder": str(work.folder),
         "complete": len(outcomes) == len(work.ablations),
         "failed": [{"cell": name, "why": why} for name, why in work.failed.items()],

@@ -47,3 +47,23 @@ def student_text(text: str, name: str) -> str:
         why = "A student's prompt is filled with {question} and {domain}."
         raise ConfigError(f"{name} has a placeholder {{{unfilled[0]}}}.", why, "Write it otherwise.")
     return text
+
+
+def instruction_of(text: str) -> str:
+    """Return the instruction of a prompt: its first turn where that is the system's, else empty."""
+    role, first = turns_of(text)[0]
+    return first if role == "system" else ""
+
+
+def with_instruction(text: str, instruction: str) -> str:
+    """Return the prompt ``text`` with another instruction; examples and the question's turn stay.
+
+    Raises:
+        ConfigError: with this one it is no student's prompt, or would have other turns.
+    """
+    turns = turns_of(text)
+    others = turns[1:] if turns[0][0] == "system" else turns
+    changed = "".join(f"@{role}\n{turn}\n" for role, turn in [("system", instruction.strip()), *others])
+    if not instruction.strip() or turns_of(changed) != [("system", instruction.strip()), *others]:
+        raise ConfigError("It is no instruction.", "It is empty, or holds lines that begin turns.", "Write another.")
+    return student_text(changed, "The prompt")
