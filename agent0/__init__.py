@@ -8,6 +8,8 @@
     for trajectory in run.trajectories(correct=False):
         print(trajectory.question, trajectory.answer)
 
+``start(..., wait=False)`` returns a handle at once; ``agent0.connect(url, key)`` has the same handles for a server.
+
 A reward, verifier, tool, family or prompt of yours is a function with a decorator, in a file that ``--plugin`` or
 ``agent0.open(plugins=…)`` names. Everything here is imported at its first use: ``import agent0`` itself costs nothing.
 Below it are the rooms of the framework: thought without I/O, and the rim that puts them together.
@@ -19,8 +21,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from agent0.assembly.api.folder import Folder as Folder
     from agent0.assembly.api.folder import open as open
+    from agent0.assembly.api.handles import AsyncRun as AsyncRun
+    from agent0.assembly.api.handles import AsyncRuns as AsyncRuns
+    from agent0.assembly.api.handles import RunHandle as RunHandle
+    from agent0.assembly.api.handles import RunProgress as RunProgress
     from agent0.assembly.api.rows import Rows as Rows
     from agent0.assembly.api.runs import Run as Run
+    from agent0.assembly.api.servers import Server as Server
+    from agent0.assembly.api.servers import connect as connect
     from agent0.assembly.api.studies import Study as Study
     from agent0.assembly.api.trajectories import Trajectory as Trajectory
     from agent0.errors import Agent0Error as Agent0Error
@@ -46,6 +54,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Agent0Error": "agent0.errors",
+    "AsyncRun": "agent0.assembly.api.handles",
+    "AsyncRuns": "agent0.assembly.api.handles",
     "Example": "agent0.tools.definition",
     "Family": "agent0.tasks.families",
     "Features": "agent0.rewards",
@@ -54,8 +64,11 @@ _HOMES = {
     "Recorded": "agent0.events.base",
     "Rows": "agent0.assembly.api.rows",
     "Run": "agent0.assembly.api.runs",
+    "RunHandle": "agent0.assembly.api.handles",
+    "RunProgress": "agent0.assembly.api.handles",
     "Sandbox": "agent0.ports.sandbox",
     "ScoredTrajectory": "agent0.training.scored_trajectory",
+    "Server": "agent0.assembly.api.servers",
     "Study": "agent0.assembly.api.studies",
     "Task": "agent0.events.values",
     "ToolResult": "agent0.events.values",
@@ -63,6 +76,7 @@ _HOMES = {
     "Verdict": "agent0.verification.verifiers",
     "Workspace": "agent0.tools.workspace",
     "answer": "agent0.tools.results",
+    "connect": "agent0.assembly.api.servers",
     "family": "agent0.tasks.families",
     "open": "agent0.assembly.api.folder",
     "gate": "agent0.training.gate",

@@ -80,12 +80,14 @@ def stored_events(
     until: int = 0,
     limit: int = -1,
 ) -> list[Row]:
-    """Events after a sequence up to another (0: the end), oldest first: ``seq``, ``text`` and the stored ``body``."""
-    filters = {"run": run, "type": type, "task": task}
-    until = until or LARGEST
-    return find(
-        db, "SELECT seq, text, body FROM events", filters, "seq", limit, behind=("seq > ? AND seq <= ?", (after, until))
-    )
+    """Events after a sequence up to another (0: the end), oldest first: ``seq``, ``text`` and the stored ``body``.
+    Several values of ``type`` stand between commas."""
+    several = type.split(",") if "," in type else []
+    condition, values = "seq > ? AND seq <= ?", [after, until or LARGEST, *several]
+    if several:
+        condition += f" AND type IN ({', '.join('?' * len(several))})"
+    filters = {"run": run, "type": "" if several else type, "task": task}
+    return find(db, "SELECT seq, text, body FROM events", filters, "seq", limit, behind=(condition, values))
 
 
 def list_named(db: sqlite3.Connection, run: str, seqs: Sequence[int]) -> list[Row]:

@@ -18,7 +18,19 @@ from agent0.api.openai import routes as chats
 from agent0.api.pages import forms, routes, searching, study_routes, talking
 from agent0.api.pages.rendering import problem_page
 from agent0.api.problems import ProblemDocument, headers_of, is_page, plain_problem, problem_of, response_of
-from agent0.api.v1 import admin, batches, decisions, deletion, events, lists, runs, studies, tasks, writes
+from agent0.api.v1 import (
+    admin,
+    batches,
+    decisions,
+    deletion,
+    events,
+    lists,
+    questions,
+    runs,
+    studies,
+    tasks,
+    writes,
+)
 from agent0.config.distribution import installed_version
 from agent0.errors import Agent0Error, OperationError, escaped
 
@@ -30,7 +42,7 @@ CHATS = ("/v1/chat/", "/v1/models")
 PAGES = (routes, study_routes, talking, searching)
 """Modules whose pages register, with one router, when they are imported."""
 ROUTED = (
-    *(writes, decisions, deletion, tasks, batches, studies, runs, events, lists, admin),
+    *(writes, decisions, deletion, questions, tasks, batches, studies, runs, events, lists, admin),
     *(chats, forms, metrics, PAGES[0]),
 )
 """Modules with a router, in the order in which paths are looked for."""

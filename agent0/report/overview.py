@@ -96,8 +96,9 @@ def _under_way(scores: list[Row]) -> list[Row]:
 
 
 def _measured(evaluation: Row) -> Row:
-    names = ("evaluation", "checkpoint", "forced_tool", "n", "accuracy", "lower95", "upper95", "tool_use", *WITHIN)
-    return {name: evaluation[name] for name in (*names, "by_domain", "by_level", "latency_p50_s", "latency_p95_s")}
+    names = ("evaluation", "checkpoint", "iteration", "forced_tool", "n", "accuracy", "lower95", "upper95", "tool_use")
+    more = (*WITHIN, "by_domain", "by_level", "latency_p50_s", "latency_p95_s")
+    return {name: evaluation[name] for name in (*names, *more)}
 
 
 def rows_for_people(summary: Row) -> list[Row]:

@@ -17,7 +17,6 @@ from agent0.settings.curriculum import CurriculumConfig, QuestionsConfig
 from agent0.settings.evaluation import Action, EnergyConfig, EvaluationConfig, GuardConfig, VerificationConfig
 from agent0.settings.process import (
     ApiSettings,
-    ArtifactSettings,
     BenchmarkSettings,
     HandlerSettings,
     McpServer,
@@ -52,7 +51,6 @@ __all__ = [
     "Action",
     "ActorConfig",
     "ApiSettings",
-    "ArtifactSettings",
     "BenchmarkSettings",
     "CacheSettings",
     "CalibratorConfig",
@@ -188,7 +186,6 @@ class Settings(Frozen):
     web: WebSettings = WebSettings()
     mcp: McpSettings = McpSettings()
     models: ModelSettings = ModelSettings()
-    artifacts: ArtifactSettings = ArtifactSettings()
     benchmarks: BenchmarkSettings = BenchmarkSettings()
     router: RouterSettings = RouterSettings()
     api: ApiSettings = ApiSettings()

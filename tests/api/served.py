@@ -29,7 +29,7 @@ def stored(home: Path, events: list[Recorded]) -> Path:
 @contextmanager
 def viewed(home: Path, **api: Any) -> Iterator[str]:
     """`agent0 view` of ``home`` on a free port, in a thread with a loop of its own; its address. ``api``: settings."""
-    settings = Settings(home=home, api=ApiSettings(port=0, **api))
+    settings = Settings(home=home, api=ApiSettings(**{"port": 0, **api}))
     said: list[str] = []
     stands, loop = threading.Event(), asyncio.new_event_loop()
 

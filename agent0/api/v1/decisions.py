@@ -10,9 +10,7 @@ from agent0.api.appending import Again, Begun, IfMatch, append, decided_before, 
 from agent0.api.context import ApiContext, Context
 from agent0.api.problems import responses
 from agent0.assembly.models.registry import promoted, rolled_back
-from agent0.assembly.requests.decisions import cancelling, pausing
-from agent0.assembly.runtime.execution import resumption
-from agent0.errors import OperationError
+from agent0.assembly.requests.decisions import decided
 from agent0.events.base import Event, Recorded
 from agent0.events.checkpoints import CheckpointPromoted, CheckpointRolledBack
 from agent0.events.runs import RunCancelled, RunPaused, RunResumed
@@ -97,13 +95,10 @@ async def decide(
     if (earlier := decided_before(context, row["run"], kind, again)) is not None:
         return earlier
     require_unchanged(context, row["run"], if_match)
-    if kind is RunPaused:
-        begin = pausing(row, reason)
-    else:
-        begin = cancelling(row, reason) if kind is RunCancelled else resumption(context.settings, row)
-    if begin is None:
-        raise OperationError(f"Run {row['run']} is {row['status']} already.", fix="There is nothing to decide.")
-    return await append(context, begin, again, if_match)
+    return await append(context, decided(context.settings, row, _VERBS[kind], reason), again, if_match)
+
+
+_VERBS: dict[type[Event], str] = {RunPaused: "pause", RunResumed: "resume", RunCancelled: "cancel"}
 
 
 async def promote_to(

@@ -10,6 +10,7 @@ from agent0.api.context import ApiContext, Context
 from agent0.api.problems import responses
 from agent0.assembly.api.trajectories import transcript_of
 from agent0.assembly.log.carriers import carried
+from agent0.assembly.tracking.measured import measured
 from agent0.projections.attempts import list_attempts, show_attempt
 from agent0.projections.base import Row
 from agent0.projections.evaluation_items import evaluated_run, list_items
@@ -58,6 +59,13 @@ def curve(context: Context, run: Run, at: At = 0) -> Page:
     """The learning curve: a row an iteration, -1 being the untrained student."""
     with context.tables(at) as db:
         return Page(data=learning_curve(db, resolve(db, run)))
+
+
+@router.get("/{run}/metrics", operation_id="show_metrics")
+def metrics(context: Context, run: Run, at: At = 0) -> Page:
+    """Everything that was measured: a row for each iteration done (`step` 0: untrained), with every series."""
+    with context.tables(at) as db:
+        return Page(data=[*measured(db, resolve(db, run)).rows()])
 
 
 @router.get("/{run}/story", operation_id="tell_story")

@@ -1,5 +1,6 @@
 """What starts: runs and forks. Each is one event, and a request that is sent again under its key is that same event."""
 
+import asyncio
 import re
 from collections.abc import Mapping
 from typing import Annotated
@@ -17,11 +18,15 @@ from agent0.assembly.runtime.execution import prepared
 from agent0.assembly.runtime.plugins import with_plugin_files
 from agent0.config.loading import load
 from agent0.errors import AuthError, ConfigError
+from agent0.infra.storage.row_formats import stored_rows
+from agent0.projections.base import Row
 from agent0.settings import LARGEST, Settings
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=responses(402))
 REACHES_OUT = (".base_url", ".key_env", "questions.file", "questions.heldout", "questions.template")
 """Settings that say whom a run calls, with which secret, and what file of the server's it reads."""
+MOST_ROWS = 10_000
+"""Rows of questions in a request."""
 _PROFILE = re.compile(r"[A-Za-z0-9_-]{0,64}")
 Text = Annotated[str, Field(max_length=2000)]
 
@@ -37,6 +42,8 @@ class StartRequest(_Asked):
     """A run to start: its profile, other settings, and its name."""
 
     profile: str = Field("", max_length=255, description="empty: that of the server")
+    questions: list[Row] = Field([], max_length=MOST_ROWS, description="rows with questions and answers of your own")
+    heldout: list[Row] = Field([], max_length=MOST_ROWS, description="the held-out ones")
 
 
 class ForkRequest(_Asked):
@@ -77,7 +84,7 @@ async def start_run(context: ApiContext, body: StartRequest, again: str, key: Ke
         AuthError: ``key`` may not set what was set.
     """
     context.require_log()
-    settings = await prepared(_settings(context, body, key), here=context.handlers)
+    settings = await prepared(await question_settings(context, body, key), here=context.handlers)
     return await append(context, started(settings, body.name), again)
 
 
@@ -93,13 +100,26 @@ async def fork_run(context: ApiContext, run: str, body: ForkRequest, again: str,
     return await append(context, begin, again)
 
 
-def _settings(context: ApiContext, body: StartRequest, key: Key | None) -> Settings:
+async def question_settings(context: ApiContext, body: StartRequest, key: Key | None) -> Settings:
+    """The settings of the run of ``body``, the rows of its questions stored in the data folder.
+
+    Raises:
+        ConfigError: settings that do not fit. AuthError: ``key`` may not set what was set.
+    """
+    stored: dict[str, str] = {}
+    for name, rows in (("run.questions.file", body.questions), ("run.questions.heldout", body.heldout)):
+        if rows:
+            stored[name] = str(await asyncio.to_thread(stored_rows, context.settings.home, rows))
+    return _settings(context, body, key, stored)
+
+
+def _settings(context: ApiContext, body: StartRequest, key: Key | None, stored: Mapping[str, str]) -> Settings:
     """The server's settings with those of the request: those of runs only, since others would reach this process."""
     if others := [name for name in body.settings if not name.startswith("run.")]:
         raise ConfigError(f"{others[0][:80]!r} is no setting of a run.", "Their names begin with `run.`.")
     _check(body.settings, key)
     profile = profile_source(context.settings, body.profile)
-    return with_plugin_files(load(profile, {**body.settings, "home": str(context.settings.home)}))
+    return with_plugin_files(load(profile, {**body.settings, **stored, "home": str(context.settings.home)}))
 
 
 def profile_source(settings: Settings, profile: str) -> str:

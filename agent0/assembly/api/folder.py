@@ -9,9 +9,12 @@ from typing import Any, TypeVar
 
 from agent0.assembly.ablations.study import run_study
 from agent0.assembly.api.calls import Say, Settable, run_sync, texts
+from agent0.assembly.api.handles import AsyncRuns, RunHandle
+from agent0.assembly.api.local_runs import LocalTransport, execute, execution
 from agent0.assembly.api.rows import Rows, html_table
 from agent0.assembly.api.runs import Run
 from agent0.assembly.api.studies import Study, requested
+from agent0.assembly.api.transports import Questions, Transport
 from agent0.assembly.log.access import open_log
 from agent0.assembly.replay.compare_runs import gather_different
 from agent0.assembly.replay.forks import fork
@@ -19,7 +22,7 @@ from agent0.assembly.replay.rescore import Rescore, rescore_run
 from agent0.assembly.replay.retrain import Retrain, Retrained, retrain, roles_of
 from agent0.assembly.replay.tables_at import known_tables
 from agent0.assembly.runtime.app import started
-from agent0.assembly.runtime.execution import execute_run, prepared, resumption
+from agent0.assembly.runtime.execution import prepared, resumption
 from agent0.assembly.runtime.plugins import of_session, with_plugin_files
 from agent0.assembly.runtime.progress import followed
 from agent0.assembly.runtime.read_models import NothingError, live_path, reading, refresh
@@ -37,7 +40,6 @@ from agent0.projections.runs import list_runs, resolve
 from agent0.settings import Settings
 
 Plugins = Iterable[str | Path]
-Questions = str | Path | Iterable[Mapping[str, object]]
 T = TypeVar("T")
 
 
@@ -77,6 +79,12 @@ class Folder:
         files = [str(Path(path).absolute()) for path in plugins]
         self._given = texts({**values, **({"plugins": files} if files else {})})
         self.settings = self._settings()
+        self.transport: Transport = LocalTransport(self)
+
+    @property
+    def aio(self) -> AsyncRuns:
+        """Its runs as coroutines: to start them and to hold them."""
+        return AsyncRuns(self.transport)
 
     def __repr__(self) -> str:
         return f"Folder({str(self.settings.home)!r}{', read only' if self.read_only else ''})"
@@ -161,6 +169,7 @@ class Folder:
         questions: Questions | None = None,
         heldout: Questions | None = None,
         say: Say | None = None,
+        wait: bool = True,
     ) -> Run:
         """Start a run and execute it to its end, as `agent0 run start` does. Ctrl-C pauses it.
 
@@ -172,32 +181,36 @@ class Folder:
             questions: a file of questions with answers, or the rows themselves, which are stored in the folder.
             heldout: the held-out ones, likewise.
             say: takes lines about how it goes.
+            wait: False returns once it has begun: a thread executes it, and pauses it when this process ends.
 
         Raises:
             ConfigError: settings that do not fit together, or rows that are none.
             RequirementsError: something is missing.
         """
-        self._writes("start a run")
+        self.require_writable("start a run")
         files = [str(Path(path).absolute()) for path in plugins]
         rows = {"run.questions.file": questions, "run.questions.heldout": heldout}
         stored = {key: str(stored_rows(self.settings.home, each)) for key, each in rows.items() if each is not None}
         chosen = self._settings(profile, {**settings, **stored, **({"plugins": files} if files else {})})
         prepared_settings = run_sync(lambda: prepared(chosen, tell=say or (lambda _: None)))
-        return self._execute(prepared_settings, started(prepared_settings, name), say)
+        return self._execute(prepared_settings, started(prepared_settings, name), say, wait=wait)
 
-    def resume(self, run: Run | str = "LAST", *, say: Say | None = None) -> Run:
-        """Go on with a run that was paused or has failed, to its end; a finished one is returned as it is.
+    def resume(self, run: Run | str = "LAST", *, say: Say | None = None, wait: bool = True) -> Run:
+        """Go on with a run that was paused or has failed, to its end, or, without ``wait``, in a thread; a finished one
+        is returned as it is.
 
         Raises:
             OperationError: it was cancelled.
         """
-        self._writes("resume a run")
+        self.require_writable("resume a run")
         self.refresh()
         chosen = self._named(run)
-        row = chosen.row
+        row, executing = chosen.row, execution(self.settings, chosen.id)
         if row["status"] == "finished":
             return chosen
-        return self._execute(self.settings, resumption(self.settings, row), say, chosen.id)
+        if executing is not None and not executing.ended.done():
+            return RunHandle.resume(chosen, wait=wait)
+        return self._execute(self.settings, resumption(self.settings, row), say, chosen.id, wait=wait)
 
     def fork(
         self,
@@ -207,22 +220,42 @@ class Folder:
         *,
         name: str = "",
         say: Say | None = None,
+        wait: bool = True,
     ) -> Run:
         """Start a run in the middle of another, as of the event ``at`` (0: its end), under other ``settings``, and
-        execute it to its end.
+        execute it to its end, or, without ``wait``, in a thread.
 
         Raises:
             NotFoundError: no such run or event.
             ConfigError: a setting that does not fit.
         """
-        self._writes("fork a run")
+        self.require_writable("fork a run")
         source = self._named(run).id
 
         async def begun() -> Recorded:
             async with open_log(self.settings) as log:
                 return await fork(self.settings, log, source, at, texts(settings), name)
 
-        return self._execute(self.settings, run_sync(begun), say)
+        return self._execute(self.settings, run_sync(begun), say, wait=wait)
+
+    def begin(
+        self,
+        profile: str | None,
+        settings: Mapping[str, object],
+        name: str,
+        questions: Questions | None,
+        heldout: Questions | None,
+    ) -> str:
+        """Start a run as ``start`` does and return its id at once."""
+        return self.start(profile, settings, name=name, questions=questions, heldout=heldout, wait=False).id
+
+    def begin_fork(self, run: str, at: int, settings: Mapping[str, object], name: str) -> str:
+        """Start a run as ``fork`` does and return its id at once."""
+        return self.fork(run, at, settings, name=name, wait=False).id
+
+    def begin_again(self, run: str) -> None:
+        """Go on with a run as ``resume`` does and return at once."""
+        self.resume(run, wait=False)
 
     def rescore(
         self,
@@ -239,7 +272,7 @@ class Folder:
         Raises:
             ConfigError: rules that cannot be.
         """
-        self._writes("rescore a run")
+        self.require_writable("rescore a run")
         policy, source = reward_policy(rewards), self._named(run).id
         request = Rescore(source, name or "look", policy, verdicts, bool(name), texts(settings))
         return self._refreshed(run_sync(lambda: rescore_run(self.settings, request)))
@@ -261,7 +294,7 @@ class Folder:
         Raises:
             NotFoundError: no such run, experiment or task.
         """
-        self._writes("train again")
+        self.require_writable("train again")
         of = self._named(source).id if isinstance(source, Run) or source == "LAST" else source
         request = Retrain(of, name, texts(settings), tuple(without), roles_of(roles), evaluate)
         return self._refreshed(run_sync(lambda: retrain(self.settings, request, say or (lambda _: None))))
@@ -273,7 +306,7 @@ class Folder:
         Raises:
             ConfigError: fewer than two different ones.
         """
-        self._writes("compare runs")
+        self.require_writable("compare runs")
         chosen = [self._named(run).id if isinstance(run, Run) or run == "LAST" else run for run in names]
         return side_by_side(run_sync(lambda: gather_different(self.settings, chosen)))
 
@@ -299,20 +332,22 @@ class Folder:
         Raises:
             ConfigError: variants or seeds that cannot be compared, or a file that is no study.
         """
-        self._writes("run a study")
+        self.require_writable("run a study")
         overrides = {**self._given, **texts(settings)}
         seeds = None if seeds is None else tuple(seeds)
         request = requested(variants, overrides, self._profile, seeds, only=only, profile=profile, name=name, jobs=jobs)
         loaded = with_plugin_files(load(request.profile, request.typed))
         return Study(run_sync(lambda: run_study(loaded, request, say or (lambda _: None))))
 
-    def _execute(self, settings: Settings, begin: Recorded | None, say: Say | None, run: str = "") -> Run:
+    def _execute(
+        self, settings: Settings, begin: Recorded | None, say: Say | None, run: str = "", *, wait: bool = True
+    ) -> Run:
         if session_names := of_session():
             warning = f"{', '.join(session_names)}: defined in this program only. Nothing of it is recorded, "
             warning += "no other process has it."
             warnings.warn(f"{warning} Write it into a file, and open the folder with plugins=[FILE].", stacklevel=3)
         name = begin.run if begin else run
-        run_sync(lambda: execute_run(settings, name, begin, _RunFollower(say)))
+        execute(settings, name, begin, _RunFollower(say), wait=wait)
         return Run(self, name)
 
     def _refreshed(self, summary: T) -> T:
@@ -322,7 +357,8 @@ class Folder:
     def _named(self, run: Run | str) -> Run:
         return run if isinstance(run, Run) else self.run(run)
 
-    def _writes(self, what: str) -> None:
+    def require_writable(self, what: str) -> None:
+        """Raises OperationError where it was opened to read; ``what`` is refused then."""
         if self.read_only:
             why = "It was opened to read: no server is started and nothing is written."
             raise OperationError(f"{self!r} cannot {what}.", why, "Open it without read_only=True.")

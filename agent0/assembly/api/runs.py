@@ -3,35 +3,30 @@
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from agent0.assembly.api.calls import Say
-from agent0.assembly.api.rows import Rows, html_table, text
+from agent0.assembly.api.handles import AsyncRun, RunHandle
+from agent0.assembly.api.rows import Rows
 from agent0.assembly.api.trajectories import Trajectory, transcript_of
-from agent0.assembly.log.carriers import known_here
+from agent0.assembly.api.transports import Transport
 from agent0.assembly.tracking.measured import measured
 from agent0.assembly.tracking.sinks import export
-from agent0.events.base import Recorded, decode
 from agent0.projections.attempts import list_attempts, show_attempt
 from agent0.projections.base import Row
 from agent0.projections.evaluation_items import list_items
 from agent0.projections.evaluations import learning_curve
-from agent0.projections.events import stored_events
 from agent0.projections.rewards import explain_rewards
 from agent0.projections.runs import show_run
-from agent0.report.overview import overview, rows_for_people
 from agent0.settings import Settings
-
-_COLOURS = {"ink": "#222", "quiet": "#8a8a8a", "validation": "#0072b2", "tools": "#d55e00", "test": "#009e73"}
-_COLOURS |= {"forced": "#cc79a7", "within": "#e69f00"}
 
 
 class Home(Protocol):
     """What a run needs of its data folder (``agent0.assembly.api.folder.Folder``)."""
 
     settings: Settings
+    transport: Transport
 
     def tables(self) -> AbstractContextManager[sqlite3.Connection]:
         """A read-only connection to the tables."""
@@ -41,7 +36,7 @@ class Home(Protocol):
         """The rows of a table, of one run where named."""
         ...
 
-    def resume(self, run: "Run | str" = "LAST", *, say: Say | None = None) -> "Run":
+    def resume(self, run: "Run | str" = "LAST", *, say: Say | None = None, wait: bool = True) -> "Run":
         """Go on with a run to its end."""
         ...
 
@@ -53,19 +48,19 @@ class Home(Protocol):
         *,
         name: str = "",
         say: Say | None = None,
+        wait: bool = True,
     ) -> "Run":
         """Start a run in the middle of another and execute it to its end."""
         ...
 
 
-class Run:
-    """One run of a data folder. Everything is read from the tables at each call, as of their last refresh."""
+class Run(RunHandle):
+    """One run of a data folder, with what a handle has and all of its tables. Everything is read from the tables at
+    each call, as of their last refresh."""
 
     def __init__(self, folder: Home, id: str) -> None:
-        self.folder, self.id = folder, id
-
-    def __repr__(self) -> str:
-        return f"Run({self.id!r}, {self.status})"
+        super().__init__(AsyncRun(folder.transport, id))
+        self.folder = folder
 
     @property
     def row(self) -> Row:
@@ -83,11 +78,6 @@ class Run:
         """The settings that it began with."""
         return dict(self.row["config"])
 
-    def overview(self) -> dict[str, Any]:
-        """What it came to, as `agent0 run show --json` prints it."""
-        with self.folder.tables() as db:
-            return overview(db, self.id, known_here(self.folder.settings))
-
     def why(self) -> dict[str, Any]:
         """Why it went badly, as `agent0 run why --json` prints it, without a look at the disk and the log's server:
         its ``conclusion`` (the first line), ``well``, ``cause``, ``step``, ``evidence``, ``settings`` that differ, the
@@ -98,12 +88,6 @@ class Run:
         """Its learning curve: a row for each iteration, -1 being the untrained student."""
         with self.folder.tables() as db:
             return Rows(learning_curve(db, self.id))
-
-    def metrics(self) -> Rows:
-        """Everything that it measured by iteration, a row each: ``series``, ``step`` (0: untrained), ``time``,
-        ``value``; steps of trainings are the table ``training_steps``."""
-        with self.folder.tables() as db:
-            return Rows(asdict(point) for point in measured(db, self.id).points)
 
     def export(self, form: str, folder: str | Path) -> Path:
         """Write everything that it measured as csv, parquet, tensorboard, mlflow or wandb; returns what was written.
@@ -167,28 +151,28 @@ class Run:
         for row in rows:
             yield self.trajectory(row["attempt"])
 
-    def events(self, type: str = "", task: str = "", after: int = 0) -> Iterator[Recorded]:
-        """Its events in the order of the log, typed; of one ``type`` or ``task`` where named, after a sequence."""
-        with self.folder.tables() as db:
-            rows = stored_events(db, self.id, type, task, after)
-        for row in rows:
-            yield decode(row["body"], row["seq"])
-
     def explain(self, name: str) -> Rows:
         """The receipts of a task or an attempt: each part with its inputs, value and weight."""
         key = {"attempt": name} if "-a" in name else {"task": name}
         with self.folder.tables() as db:
             return Rows(explain_rewards(db, self.id, **key))
 
-    def resume(self, *, say: Say | None = None) -> "Run":
+    def resume(self, *, wait: bool = True, say: Say | None = None) -> Self:
         """Go on with it to its end, as ``Folder.resume`` does."""
-        return self.folder.resume(self, say=say)
+        self.folder.resume(self, say=say, wait=wait)
+        return self
 
     def fork(
-        self, at: int = 0, settings: Mapping[str, object] = {}, *, name: str = "", say: Say | None = None
+        self,
+        at: int = 0,
+        settings: Mapping[str, object] = {},
+        *,
+        name: str = "",
+        wait: bool = True,
+        say: Say | None = None,
     ) -> "Run":
         """Start a run that goes on from this one, as ``Folder.fork`` does."""
-        return self.folder.fork(self, at, settings, name=name, say=say)
+        return self.folder.fork(self, at, settings, name=name, say=say, wait=wait)
 
     def curve_svg(self) -> str:
         """Its learning curve as an SVG element; empty where nothing was evaluated yet."""
@@ -196,11 +180,3 @@ class Run:
 
         with self.folder.tables() as db:
             return str(curve_svg(db, self.id))
-
-    def _repr_html_(self) -> str:
-        summary = self.overview()
-        profile = f"profile {text(summary['profile'])}, seed {summary['seed']}"
-        head = f"<h4>{text(self.id)}: {text(summary['status'])}, {profile}</h4>"
-        style = ";".join(f"--{name}:{colour}" for name, colour in _COLOURS.items())
-        scores = html_table(rows_for_people(summary)) if summary["test"] else ""
-        return f'<div style="{style};max-width:720px">{head}{self.curve_svg()}{scores}</div>'

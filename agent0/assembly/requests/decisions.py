@@ -1,11 +1,13 @@
 """Part of the rim: a person's decision as the event to append: pause, cancel a run, retry, drop a failed reaction."""
 
+from agent0.assembly.runtime.execution import resumption
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import OperationError
 from agent0.events.alarms import ReactionDropped, ReactionRetried
 from agent0.events.base import Event, Recorded
 from agent0.events.runs import RunCancelled, RunPaused
 from agent0.projections.base import Row
+from agent0.settings import Settings
 
 
 def pausing(row: Row, reason: str = "") -> Recorded | None:
@@ -24,6 +26,21 @@ def cancelling(row: Row, reason: str = "") -> Recorded:
         OperationError: it is over.
     """
     return _decided(row, RunCancelled(reason=reason), "running", "paused", "failed")
+
+
+def decided(settings: Settings, row: Row, decision: str, reason: str = "") -> Recorded:
+    """The event that pauses, resumes or cancels (``decision``) the run of ``row``, which may have failed.
+
+    Raises:
+        OperationError: it is in no state for it, or there is nothing to decide.
+    """
+    if decision == "pause":
+        begin = pausing(row, reason)
+    else:
+        begin = cancelling(row, reason) if decision == "cancel" else resumption(settings, row)
+    if begin is None:
+        raise OperationError(f"Run {row['run']} is {row['status']} already.", fix="There is nothing to decide.")
+    return begin
 
 
 def retrying(row: Row) -> Recorded:

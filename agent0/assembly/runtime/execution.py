@@ -34,6 +34,8 @@ from agent0.settings import RunConfig, Settings
 LOOK_S, RECORD_S = 1.0, 5.0
 """Seconds between two looks at the disk; given to a run to record by itself that it fails."""
 _ENDS = ("RunFinished", "RunFailed", "RunCancelled")
+FAILED = "its process failed"
+"""Why a run is paused whose execution failed."""
 
 
 class Observer(Protocol):
@@ -122,7 +124,7 @@ async def execute_run(
             await append_begin(app.log, await fitted_begin(app, begin, observer), observer, news)
             progress = await _execute(app, run, observer)
         except BaseException as error:
-            await _pause(app.log, run, error, observer)
+            await _pause(app, run, error, observer)
             raise
         await catch_up(app.settings, app.log)
         return progress
@@ -245,13 +247,14 @@ async def _end_without_room(app: App, run: str) -> None:
             raise RunFailedError(f"Run {run} ended.", why, f"Free some space, then: agent0 run resume {run}")
 
 
-async def _pause(log: Log, run: str, error: BaseException, observer: Observer) -> None:
+async def _pause(app: App, run: str, error: BaseException, observer: Observer) -> None:
     """Pause the run: one that no process executes would take its share of the next one's handlers."""
     by_hand = isinstance(error, asyncio.CancelledError)
-    paused = RunPaused(reason="stopped by hand" if by_hand else "its process failed")
+    paused = RunPaused(reason="stopped by hand" if by_hand else FAILED)
     with contextlib.suppress(Agent0Error):  # what went wrong before is what a person must hear
-        states = [stored.type async for stored in log.read(run, ("RunStarted", "RunResumed", *_ENDS))]
+        states = [stored.type async for stored in app.log.read(run, ("RunStarted", "RunResumed", *_ENDS))]
         if not states or states[-1] in _ENDS:
             return
-        await log.append([recorded(run, paused)])
+        await app.log.append([recorded(run, paused)])
+        await catch_up(app.settings, app.log)
     observer.say(f"{'Stopped' if by_hand else 'Failed'}; nothing is lost. {resume_command(run)}", warning=True)

@@ -2,17 +2,18 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.runtime.port_openers import open_port
 from agent0.assembly.validate.questions import located
 from agent0.errors import Agent0Error
 from agent0.evaluation.benchmarks.rows.question_file import QuestionSet, read_questions
 from agent0.evaluation.benchmarks.rows.question_rows import Repetition, RowTask
 from agent0.grading.answer_types import kind_of
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.infra.storage.datasets import LocalQuestions
 from agent0.ports.sandbox import Sandbox
+from agent0.projections.base import Row
 from agent0.settings import Settings
 from agent0.tasks.near_copies import near_copies
 from agent0.verification.verifiers import verifier_for
@@ -49,6 +50,28 @@ class QuestionCheck:
     near: Sequence[Repetition]
     sample: Sequence[JudgedRow]
     faults: Sequence[tuple[str, str, str]]
+
+    def as_row(self) -> Row:
+        """It in values of JSON, as `agent0 questions check --json` prints it."""
+        rows = self.read.rows
+        return {
+            "file": rows.name,
+            "sha256": self.sha256,
+            "rows": rows.count,
+            "layout": rows.columns.layout.name,
+            "columns": dict(rows.columns.names),
+            "unread": rows.columns.unread,
+            "kinds": self.kinds,
+            "tolerances": self.tolerances,
+            "split": {split: len(entries) for split, entries in self.read.entries.items()},
+            "sample": [asdict(row) for row in self.sample],
+            "heldout": self.read.heldout.name if self.read.heldout else None,
+            "duplicates": [asdict(repetition) for repetition in self.read.duplicates],
+            "near_copies": [asdict(repetition) for repetition in self.near],
+            "faults": [
+                {"location": location, "column": column, "fault": fault} for location, column, fault in self.faults
+            ],
+        }
 
 
 async def check_questions(settings: Settings) -> QuestionCheck:
@@ -111,7 +134,7 @@ async def _judged(settings: Settings, entries: Sequence[RowTask]) -> list[Judged
     """Rows one after the other: a sandbox has few workers."""
     if not entries:
         return []
-    sandbox: Sandbox = await open_port("verifier_sandbox", settings, artifact_store(settings), tested=True)
+    sandbox: Sandbox = await open_port("verifier_sandbox", settings, FileArtifacts(settings.home), tested=True)
     try:
         return [await _judge(entry, sandbox) for entry in entries]
     finally:

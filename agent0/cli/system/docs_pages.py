@@ -237,7 +237,19 @@ def write(folder: Path) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
-CALLS = ("open", "Folder", "Run", "Trajectory", "Rows", "Study")
+CALLS = (
+    "open",
+    "Folder",
+    "connect",
+    "Server",
+    "RunHandle",
+    "Run",
+    "AsyncRuns",
+    "AsyncRun",
+    "Trajectory",
+    "Rows",
+    "Study",
+)
 """What is described whole; the others are named with their first line."""
 
 

@@ -36,7 +36,7 @@ def check(
     settings = flags.settings(None, pairs, **question_settings(file, heldout, columns, tolerance, template))
     result = console.run_async(lambda: check_questions(settings))
     if as_json:
-        console.data(_plain(result))
+        console.data(result.as_row())
     else:
         _show(result)
     if result.faults:
@@ -67,28 +67,6 @@ def ledger(run: console.Run = "LAST", limit: console.Limit = 100, as_json: conso
     of = f" of {len(train)}" if train else ""
     console.text(f"{run_row['run']} asked {len(asked)}{of} rows, {sum(row['asked'] for row in asked)} times in all.")
     console.table(console.limited(lambda n: rows[:n], limit), False)
-
-
-def _plain(result: QuestionCheck) -> dict[str, object]:
-    rows = result.read.rows
-    return {
-        "file": rows.name,
-        "sha256": result.sha256,
-        "rows": rows.count,
-        "layout": rows.columns.layout.name,
-        "columns": dict(rows.columns.names),
-        "unread": rows.columns.unread,
-        "kinds": result.kinds,
-        "tolerances": result.tolerances,
-        "split": {split: len(entries) for split, entries in result.read.entries.items()},
-        "sample": [asdict(row) for row in result.sample],
-        "heldout": result.read.heldout.name if result.read.heldout else None,
-        "duplicates": [asdict(repetition) for repetition in result.read.duplicates],
-        "near_copies": [asdict(repetition) for repetition in result.near],
-        "faults": [
-            {"location": location, "column": column, "fault": fault} for location, column, fault in result.faults
-        ],
-    }
 
 
 def _show(result: QuestionCheck) -> None:

@@ -47,12 +47,11 @@ def draw_curve(db: sqlite3.Connection, run: str, path: Path) -> None:
     row = show_run(db, run)
     with matplotlib.rc_context({**STYLE, "savefig.transparent": False}):
         figure, axes = canvas(9.0, 6.0)
-        _draw(axes, learning_curve(db, row["run"]), list_evaluations(db, row["run"]), Palette())
+        _draw(axes, learning_curve(db, row["run"]), _held_out(list_evaluations(db, row["run"])), Palette())
         axes.set_title(f"{row['run']}   (profile {row['profile']}, seed {row['seed']})", loc="left", fontsize=10)
         figure.savefig(path, dpi=150)
 
 
-@matplotlib.rc_context(STYLE)
 def curve_svg(db: sqlite3.Connection, run: str) -> Markup:
     """The same as an ``<svg>`` element without a title, coloured by CSS variables ``--ink``, ``--quiet``,
     ``--validation``, ``--tools``, ``--test``, ``--forced``, ``--within``; empty where nothing was evaluated yet.
@@ -61,21 +60,28 @@ def curve_svg(db: sqlite3.Connection, run: str) -> Markup:
         NotFoundError: there is no such run.
     """
     name = show_run(db, run)["run"]
-    points, scores = learning_curve(db, name), list_evaluations(db, name)
+    return drawn_curve(name, learning_curve(db, name), _held_out(list_evaluations(db, name)))
+
+
+@matplotlib.rc_context(STYLE)
+def drawn_curve(name: str, points: Sequence[Row], tests: Sequence[Row]) -> Markup:
+    """The same of a run's ``points`` (``validation`` of its overview) and scores on test tasks (``test`` there)."""
     if not any(point["validation"] is not None for point in points):
         return Markup()
     figure, axes = canvas(9.0, 5.0)
-    _draw(axes, points, scores, VARIABLES)
+    _draw(axes, points, tests, VARIABLES)
     return svg(figure, f"learning curve of {name}")
 
 
-def _draw(axes: "Axes", points: Sequence[Row], scores: Sequence[Row], colours: Palette) -> None:
+def _held_out(scores: Sequence[Row]) -> list[Row]:
+    return [score for score in scores if score["split"] == "test" and score["status"] == "evaluated"]
+
+
+def _draw(axes: "Axes", points: Sequence[Row], tests: Sequence[Row], colours: Palette) -> None:
     evaluated = [point for point in points if point["validation"] is not None]
     _draw_validation(axes, evaluated, colours)
     _draw_within(axes, evaluated, colours)
-    _draw_test(
-        axes, [score for score in scores if score["split"] == "test" and score["status"] == "evaluated"], colours
-    )
+    _draw_test(axes, tests, colours)
     _dress(axes, [int(point["iteration"]) for point in points] or [-1], colours)
 
 

@@ -1,0 +1,200 @@
+"""Part of the rim: the Python client of a server: its runs as handles, over its HTTP API."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from agent0.assembly.api.calls import run_sync, texts
+from agent0.assembly.api.handles import AsyncRuns, RunHandle
+from agent0.assembly.api.rows import html_table
+from agent0.assembly.api.transports import Decision, Questions
+from agent0.errors import ConfigError, NotFoundError
+from agent0.evaluation.benchmarks.rows import read_rows
+from agent0.events.base import Recorded, decode
+from agent0.infra.storage.datasets import load
+from agent0.infra.web.agent0_server import ServerLink, ServerVersionError
+from agent0.projections.base import Row
+
+PAGE = "1000"
+
+
+def connect(url: str = "http://127.0.0.1:8650", key: str = "", *, patience_s: float = 30.0) -> "Server":
+    """Name a server that `agent0 up` runs; it is asked at the first use.
+
+    Args:
+        url: its address.
+        key: one of its keys (`agent0 api key add NAME --scope admin`); it asks for none on its own machine.
+        patience_s: seconds that it may be away in the middle of a wait or a stream of events.
+
+    Raises:
+        ConfigError: ``url`` is no address.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+        raise ConfigError(f"{url[:80]!r} is no address of a server.", fix="Write one like http://127.0.0.1:8650")
+    return Server(ServerLink(url, key, patience_s))
+
+
+class Server:
+    """A server of Agent0. Its runs are executed there, whatever becomes of this process."""
+
+    def __init__(self, link: ServerLink) -> None:
+        self._link, self._transport = link, ServerTransport(link)
+
+    def __repr__(self) -> str:
+        return f"Server({self._link.url!r})"
+
+    @property
+    def aio(self) -> AsyncRuns:
+        """Its runs as coroutines: to start them and to hold them."""
+        return AsyncRuns(self._transport)
+
+    def start(
+        self,
+        profile: str | None = None,
+        settings: Mapping[str, object] = {},
+        *,
+        name: str = "",
+        questions: Questions | None = None,
+        heldout: Questions | None = None,
+        wait: bool = True,
+    ) -> RunHandle:
+        """Start a run, and ``wait`` until it is over or return at once. Ctrl-C ends the waiting, not the run.
+
+        Args:
+            profile: its profile, by name; the server's by default.
+            settings: others than the profile's, by dotted key.
+            name: a name for people.
+            questions: a file of questions with answers, or the rows themselves, which are sent.
+            heldout: the held-out ones, likewise.
+            wait: False returns once the server has begun it.
+
+        Raises:
+            ConfigError: settings that do not fit together, or rows that are none.
+            DependencyError: the server does not answer. AuthError: it wants another key.
+        """
+        start = self.aio.start
+        run = run_sync(lambda: start(profile, settings, name=name, questions=questions, heldout=heldout, wait=wait))
+        return RunHandle(run)
+
+    def run(self, name: str = "LAST") -> RunHandle:
+        """The run of this id; the newest for LAST.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        return RunHandle(run_sync(lambda: self.aio.run(name)))
+
+    def runs(self) -> list[RunHandle]:
+        """Its runs, newest first."""
+        return [RunHandle(run) for run in run_sync(self.aio.runs)]
+
+    def _repr_html_(self) -> str:
+        rows = run_sync(lambda: self._link.get("/v1/runs"))["data"]
+        return html_table(rows, ("run", "status", "profile", "seed", "iteration", "validation", "started"))
+
+
+class ServerTransport:
+    """Carries what is asked of runs to a server."""
+
+    def __init__(self, link: ServerLink) -> None:
+        self._link = link
+
+    async def resolve(self, name: str) -> str:
+        """As ``Transport.resolve``."""
+        return str((await self.overview(name))["run"])
+
+    async def runs(self) -> list[str]:
+        """As ``Transport.runs``."""
+        return [str(row["run"]) async for page in self._pages("/v1/runs", {}) for row in page]
+
+    async def overview(self, run: str) -> Row:
+        """As ``Transport.overview``."""
+        return await self._link.get(_path(run))
+
+    async def metrics(self, run: str) -> Sequence[Row]:
+        """As ``Transport.metrics``."""
+        rows: list[Row] = (await self._link.get(_path(run, "metrics")))["data"]
+        return rows
+
+    async def events(
+        self, run: str, types: str, task: str, after: int, *, follow: bool
+    ) -> AsyncIterator[Sequence[Recorded]]:
+        """As ``Transport.events``: pages of what there is, then a stream of what comes."""
+        params = {"run": run, "type": types, "task": task}
+        async for page in self._pages("/v1/events", {**params, "after": str(after)}):
+            if page:
+                after = int(page[-1]["seq"])
+                yield [_recorded(row) for row in page]
+        if follow:
+            async for row in self._link.stream(params, after):
+                yield [_recorded(row)]
+
+    async def start(
+        self,
+        profile: str | None,
+        settings: Mapping[str, object],
+        name: str,
+        questions: Questions | None,
+        heldout: Questions | None,
+    ) -> str:
+        """As ``Transport.start``."""
+        body: Row = {"name": name, "profile": profile or "", "settings": texts(settings)}
+        for key, rows in (("questions", questions), ("heldout", heldout)):
+            if rows is not None:
+                body[key] = await asyncio.to_thread(_rows, rows)
+        return str((await self._link.post("/v1/runs", body))["run"])
+
+    async def fork(self, run: str, at: int, settings: Mapping[str, object], name: str) -> str:
+        """As ``Transport.fork``."""
+        body = {"at": at, "settings": texts(settings), "name": name}
+        return str((await self._link.post(_path(run, "forks"), body))["run"])
+
+    async def decide(self, run: str, decision: Decision, reason: str) -> None:
+        """As ``Transport.decide``."""
+        await self._link.post(_path(run, decision), {"reason": reason})
+
+    async def conclude(self, run: str, last: Recorded) -> None:
+        """As ``Transport.conclude``: the server's own processes see to it."""
+
+    async def _pages(self, path: str, params: dict[str, str]) -> AsyncIterator[list[Row]]:
+        after = params.get("after", "")
+        while after is not None:
+            answer = await self._link.get(path, {**params, "limit": PAGE, **({"after": after} if after else {})})
+            yield answer["data"]
+            after = answer["next"]
+
+
+def _path(run: str, *more: str) -> str:
+    if "/" in run or not run.strip("."):
+        raise NotFoundError(f"There is no run {run[:80]!r}.", "An id is letters, digits, '_' and '-'.")
+    return "/".join(("/v1/runs", quote(run, safe=""), *more))
+
+
+def _recorded(row: Row) -> Recorded:
+    """The event of a ``row`` of the API.
+
+    Raises:
+        ServerVersionError: it is none that this version knows.
+    """
+    body: dict[str, Any] = {name: value for name, value in row.items() if name not in ("seq", "text")}
+    try:
+        return decode(body, row["seq"])
+    except ValueError as error:
+        why = f"Its event {row['seq']} cannot be read: {error}."
+        fix = "Update this client: pip install -U agent0-train"
+        raise ServerVersionError("The server is newer than this client.", why, fix) from error
+
+
+def _rows(questions: Questions) -> list[Mapping[str, object]]:
+    """The rows of ``questions`` as they are sent.
+
+    Raises:
+        ConfigError: a file that cannot be read; the row is named.
+    """
+    if not isinstance(questions, str | Path):
+        return [*questions]
+    data = load(Path(questions).expanduser())
+    return [row for _, row in read_rows(data.text, data.name)]

@@ -1,0 +1,90 @@
+"""Part of the rim: what a handle of a run needs of where the run is: a data folder here, or a server."""
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, Protocol
+
+from agent0.config.setting_entries import nearest
+from agent0.errors import NotFoundError
+from agent0.events import event_types
+from agent0.events.base import Recorded
+from agent0.projections.base import Row
+
+Questions = str | Path | Iterable[Mapping[str, object]]
+"""A file of questions with answers, or the rows themselves."""
+Decision = Literal["pause", "resume", "cancel"]
+CHANGES = {
+    "RunStarted": "running",
+    "RunResumed": "running",
+    "RunPaused": "paused",
+    "RunFailed": "failed",
+    "RunFinished": "finished",
+    "RunCancelled": "cancelled",
+    "RunDeleted": "deleted",
+}
+"""Type of an event -> the status that a run has behind it."""
+OVER = ("finished", "failed", "cancelled", "deleted")
+ENDS = tuple(kind for kind, status in CHANGES.items() if status in OVER)
+LOOK_S = 0.2
+"""How often tables are looked into for what is new."""
+
+
+class Transport(Protocol):
+    """Carries what is asked of runs to where they are. Everywhere ``run`` is an id."""
+
+    async def resolve(self, name: str) -> str:
+        """The id of the run called ``name``: id, unique beginning, name, LAST. Raises NotFoundError."""
+        ...
+
+    async def runs(self) -> list[str]:
+        """The ids of all runs in the list, newest first."""
+        ...
+
+    async def overview(self, run: str) -> Row:
+        """What the run came to, as `agent0 run show --json` prints it."""
+        ...
+
+    async def metrics(self, run: str) -> Sequence[Row]:
+        """A row for each iteration: ``step``, then every series that was measured."""
+        ...
+
+    def events(self, run: str, types: str, task: str, after: int, *, follow: bool) -> AsyncIterator[Sequence[Recorded]]:
+        """Events behind the sequence ``after`` in parts, of ``types`` (by commas; empty: all) and ``task``; ``follow``:
+        what comes, too, without an end."""
+        ...
+
+    async def start(
+        self,
+        profile: str | None,
+        settings: Mapping[str, object],
+        name: str,
+        questions: Questions | None,
+        heldout: Questions | None,
+    ) -> str:
+        """Start a run and return its id once it has begun."""
+        ...
+
+    async def fork(self, run: str, at: int, settings: Mapping[str, object], name: str) -> str:
+        """Start a run in the middle of another and return its id once it has begun."""
+        ...
+
+    async def decide(self, run: str, decision: Decision, reason: str) -> None:
+        """Pause, resume or cancel. Raises OperationError where it is in no state for it."""
+        ...
+
+    async def conclude(self, run: str, last: Recorded) -> None:
+        """Wait until who executes the run is done with it, where that is known here and ``last`` ended it. Raises what
+        the execution failed of."""
+        ...
+
+
+def required_types(types: str) -> str:
+    """Return ``types``, names of event classes between commas, as they are.
+
+    Raises:
+        NotFoundError: there is no such class.
+    """
+    for name in types.split(",") if types else ():
+        if name not in event_types():
+            raise NotFoundError(f"There is no event type {name[:80]!r}.", nearest(name, list(event_types())))
+    return types

@@ -1,0 +1,86 @@
+"""Runs of four kinds behind one face for a table of cases: of a folder or of a server, asked by coroutines or not."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import agent0
+from agent0.api import server
+from agent0.assembly.api.calls import Background
+from agent0.config.loading import load
+
+SMALL = {
+    "run.iterations": 1,
+    "run.tasks": 4,
+    "run.attempts": 2,
+    "run.evaluation.validation": 4,
+    "run.evaluation.test": 2,
+}
+LONG = {**SMALL, "run.iterations": 500}
+
+
+@contextmanager
+def served(home: Path, **settings: str) -> Iterator[str]:
+    """`agent0 up` of ``home`` in a thread; its address."""
+    stands, said = threading.Event(), list[str]()
+
+    def say(address: str) -> None:
+        said.append(address.removesuffix("/runs"))
+        stands.set()
+
+    chosen = load("scripted", {"home": str(home), "api.port": "0", "sandbox.workers": "1", **settings})
+    serving = Background(lambda: server.up(chosen, say))
+    serving.start()
+    try:
+        while not stands.wait(0.05):
+            if serving.ended.done():
+                serving.ended.result()
+        yield said[0]
+    finally:
+        serving.stop()
+
+
+class SyncRun:
+    """A handle whose calls wait, asked in threads, so that cases are coroutines for both kinds."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner, self.id = inner, inner.id
+
+    async def status(self) -> str:
+        return await asyncio.to_thread(lambda: self.inner.status)
+
+    async def progress(self) -> agent0.RunProgress:
+        return await asyncio.to_thread(lambda: self.inner.progress)
+
+    async def fork(self, *given: Any, **more: Any) -> "SyncRun":
+        return SyncRun(await asyncio.to_thread(self.inner.fork, *given, **more))
+
+    async def on(self, *given: Any) -> None:
+        await asyncio.to_thread(self.inner.on(*given).join)
+
+    async def events(self, *given: Any, **more: Any) -> AsyncIterator[agent0.Recorded]:
+        iterator = await asyncio.to_thread(self.inner.events, *given, **more)
+        while (event := await asyncio.to_thread(next, iterator, None)) is not None:
+            yield event
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *given, **more: asyncio.to_thread(getattr(self.inner, name), *given, **more)
+
+
+class SyncRuns:
+    """A folder or a server, asked in threads."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    async def start(self, *given: Any, **more: Any) -> SyncRun:
+        return SyncRun(await asyncio.to_thread(self.inner.start, *given, **more))
+
+    async def run(self, name: str = "LAST") -> SyncRun:
+        return SyncRun(await asyncio.to_thread(self.inner.run, name))
+
+    async def runs(self) -> list[SyncRun]:
+        return [SyncRun(run) for run in await asyncio.to_thread(self.inner.runs)]

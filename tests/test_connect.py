@@ -1,0 +1,213 @@
+"""A server from Python: one that is away, too old, of another kind or behind another key is one typed error that says
+what to do, and a stream that is cut goes on without an event twice."""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+import agent0
+from agent0.api.admission.keys import KeyFile
+from agent0.errors import Agent0Error, AuthError, ConfigError, DependencyError, NotFoundError, OperationError
+from agent0.infra.web.agent0_server import ServerLink, ServerVersionError
+from tests.api.served import stored, viewed
+from tests.story import whole_run
+
+STORY = whole_run(iterations=1)
+LARGEST = 2 * max(len(event.to_json()) for event in STORY)
+"""Bytes in which any event comes through."""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return stored(tmp_path_factory.mktemp("story"), STORY)
+
+
+@contextmanager
+def answering(pages: dict[str, tuple[int, str]]) -> Iterator[str]:
+    """A server that gives each path a status and a text; its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, text = pages.get(self.path.partition("?")[0], (404, "{}"))
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_what_is_no_address_is_refused_before_anything_is_sent() -> None:
+    for url in ("", "localhost:8650", "ftp://x", "http://user:secret@host"):
+        with pytest.raises(ConfigError, match="no address of a server") as refused:
+            agent0.connect(url)
+        assert "secret" not in str(refused.value)
+
+
+def test_a_server_that_is_away_is_named_with_what_to_do() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        with pytest.raises(DependencyError, match=f"The server at {url} is not available.*`agent0 up`"):
+            agent0.connect(url).run()
+
+
+NO_SERVERS = {
+    "an old one": ({"/version": (200, '{"version": "0.0.9"}')}, "too old.*0.0.9.*update"),
+    "one without a route": (
+        {
+            "/version": (200, '{"version": "0.1.0"}'),
+            "/v1/runs/LAST": (404, json.dumps({"title": "There is nothing here.", "detail": "Not Found"})),
+        },
+        "too old.*no /v1/runs/LAST",
+    ),
+    "a page": ({"/version": (200, "<html>")}, "No server of Agent0.*`agent0 up`"),
+    "a proxy": ({}, "No server of Agent0.*404"),
+    "a list": ({"/version": (200, "[]")}, "No server of Agent0"),
+}
+
+
+@pytest.mark.parametrize("kind", NO_SERVERS)
+def test_an_old_server_and_what_is_none_are_told_apart(kind: str) -> None:
+    pages, said = NO_SERVERS[kind]
+    with answering(pages) as url, pytest.raises(ServerVersionError, match=said):
+        agent0.connect(url).run()
+
+
+def test_a_newer_servers_event_is_one_line(home: Path) -> None:
+    event = {"seq": 1, "text": "", **json.loads(STORY[0].to_json()), "type": "RunDreamed"}
+    pages = {"/version": (200, '{"version": "9.1"}'), "/v1/runs/r1": (200, '{"run": "r1"}')}
+    pages["/v1/events"] = (200, json.dumps({"data": [event], "next": None}))
+    with answering(pages) as url, pytest.raises(ServerVersionError, match=r"newer than this client.*RunDreamed.*pip"):
+        _ = agent0.connect(url).run("r1").status
+
+
+def test_a_key_is_asked_for_and_what_it_may_not_is_said(tmp_path: Path) -> None:
+    key = KeyFile(stored(tmp_path, STORY)).add("reader", "read")
+    with viewed(tmp_path) as page:
+        url = page.removesuffix("/runs")
+        for wrong in ("", "agent0_wrong"):
+            with pytest.raises(AuthError, match=r"agent0\.connect\(URL, KEY\).*agent0 api key add"):
+                agent0.connect(url, wrong).runs()
+        run = agent0.connect(url, key).run("r1")
+        assert run.status == "finished" and run.progress.share == 1
+        with pytest.raises(AuthError, match=r"may not do this.*scope admin"):
+            run.cancel()
+
+
+def test_a_server_that_only_reads_says_so_and_shows_the_same(home: Path) -> None:
+    with viewed(home) as page:
+        server, folder = agent0.connect(page.removesuffix("/runs")), agent0.open(home, read_only=True)
+        there, here = server.run("r1"), folder.run("r1")
+        assert [*there.events()] == [*here.events()] and there.metrics() == here.metrics()
+        assert there.progress == here.progress and there._repr_html_().count("<svg") == 1
+        assert repr(there) == "RunHandle('r1', finished)" and "r1" in server._repr_html_()
+        with pytest.raises(OperationError, match="only reads"):
+            there.cancel()
+        for refused in (lambda: server.run("r2"), lambda: there.metrics("x"), lambda: server.run("a/../b?c#d")):
+            with pytest.raises(NotFoundError):
+                refused()
+
+
+@asynccontextmanager
+async def cutting(url: str, size: int) -> AsyncIterator[tuple[str, list[int]]]:
+    """A proxy of ``url`` that cuts each connection after ``size`` bytes of an answer; its address, and the cuts."""
+    host, port = url.removeprefix("http://").split(":")
+    cuts: list[int] = []
+
+    async def asking(reader: asyncio.StreamReader, on: asyncio.StreamWriter) -> None:
+        while part := await reader.read(4096):
+            on.write(part)
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, on = await asyncio.open_connection(host, int(port))
+        forth = asyncio.ensure_future(asking(reader, on))
+        left = size
+        try:
+            while left > 0 and (part := await there.read(min(left, 4096))):
+                writer.write(part)
+                left -= len(part)
+            cuts.extend([size] * (left <= 0))
+            await writer.drain()
+        finally:
+            forth.cancel()
+            writer.close()
+            on.close()
+
+    def taken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        relays.append(asyncio.ensure_future(relay(reader, writer)))
+
+    relays: list[asyncio.Future[None]] = []
+    async with await asyncio.start_server(taken, "127.0.0.1", 0) as proxy:
+        yield f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}", cuts
+    for relayed in relays:
+        relayed.cancel()
+    await asyncio.gather(*relays, return_exceptions=True)
+
+
+@pytest.mark.parametrize("size", [4 * LARGEST + 7, 10 * LARGEST])
+async def test_a_stream_that_is_cut_goes_on_with_no_event_twice(
+    home: Path, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent0.infra.web.agent0_server.AGAIN_S", 0.001)
+    with viewed(home) as page:
+        async with cutting(page.removesuffix("/runs"), size) as (url, cuts):
+            seen: list[int] = []
+            async with aclosing(ServerLink(url, "", 30).stream({"run": "r1"}, 0)) as events:
+                async for event in events:
+                    seen.append(event["seq"])
+                    if len(seen) == len(STORY):
+                        break
+    assert seen == [event.seq for event in STORY] and cuts
+
+
+async def test_a_server_that_does_not_come_back_ends_the_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent0.infra.web.agent0_server.AGAIN_S", 0.001)
+    stored(tmp_path, STORY[:20])
+    with viewed(tmp_path) as page:
+        run = await agent0.connect(page.removesuffix("/runs"), patience_s=0.1).aio.run("r1")
+        events = run.events(follow=True)
+        seen = [(await anext(events)).seq for _ in range(20)]
+    with pytest.raises(DependencyError, match=r"did not come back in 0\.1 s"):
+        await anext(events)
+    assert seen == [*range(1, 21)]
+
+
+async def test_waiting_survives_a_server_that_starts_again(tmp_path: Path) -> None:
+    stored(tmp_path, STORY[:-1])
+    with viewed(tmp_path) as page:
+        run = await agent0.connect(page.removesuffix("/runs")).aio.run("r1")
+        waiting = asyncio.ensure_future(run.wait())
+        assert await run.status() == "running"
+        port = page.removesuffix("/runs").rpartition(":")[2]
+    stored(tmp_path, STORY)
+    assert not waiting.done()
+    with viewed(tmp_path, port=int(port)):
+        assert await waiting == "finished"
+
+
+def test_every_problem_of_a_server_is_an_error_of_ours() -> None:
+    pages = {"/version": (200, '{"version": "0.1.0"}')}
+    for status, body in ((500, "{}"), (503, '{"title": "The server is full."}'), (418, '{"type": 7}')):
+        with answering({**pages, "/v1/runs/LAST": (status, body)}) as url, pytest.raises(Agent0Error) as raised:
+            agent0.connect(url).run()
+        assert raised.value.what

@@ -1,0 +1,276 @@
+"""A run as a handle: one table of cases for a folder and a server, by coroutines and without; what an interrupted cell,
+two handles on one run and an ending process leave behind."""
+
+import _thread
+import asyncio
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+import pytest
+
+import agent0
+from agent0.assembly.api import calls
+from agent0.assembly.api.local_runs import execution
+from agent0.errors import ConfigError, NotFoundError, OperationError
+from agent0.events.checkpoints import CheckpointEvaluated
+from tests.handles import LONG, SMALL, SyncRuns, served
+from tests.kept_open import attached, one_sandbox
+from tests.terminal import agent0 as call
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[agent0.Folder]:
+    home = tmp_path_factory.mktemp("folder")
+    with attached(home), one_sandbox():
+        opened = agent0.open(home, profile="scripted", settings={"sandbox.workers": 1})
+        opened.start(settings=SMALL, name="whole")
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[agent0.Server]:
+    with one_sandbox(), served(tmp_path_factory.mktemp("server")) as url:
+        connected = agent0.connect(url)
+        connected.start(settings=SMALL, name="whole")
+        yield connected
+
+
+@pytest.fixture(params=["folder sync", "folder async", "server sync", "server async"])
+def runs(request: pytest.FixtureRequest) -> Any:
+    where, how = request.param.split()
+    place = request.getfixturevalue(where)
+    return place.aio if how == "async" else SyncRuns(place)
+
+
+async def test_a_run_that_is_over_says_what_it_came_to(runs: Any) -> None:
+    run = await runs.run("whole")
+    assert await run.status() == await run.wait() == "finished"
+    progress = await run.progress()
+    assert (progress.share, progress.iteration, progress.iterations) == (1.0, 0, 1) and progress.attempts > 0
+    metrics = await run.metrics("curve/validation", "test/accuracy")
+    assert [row["step"] for row in metrics] == [0, 1] and metrics[-1]["test/accuracy"] == progress.heldout_last
+    assert metrics.frame()["curve/validation"].dropna().tolist()[-1] == progress.validation
+    every = [event async for event in run.events()]
+    assert [event.seq for event in every] == sorted({event.seq for event in every}) and len(every) == progress.events
+    followed = [event async for event in run.events(follow=True)]
+    assert followed == every, "a run that is over has no more to come"
+    scored = [event async for event in run.events("CheckpointEvaluated", after=every[4].seq)]
+    assert scored and all(isinstance(event.event, CheckpointEvaluated) for event in scored)
+    asked = [event async for event in run.events(task=next(e.task for e in every if e.task != "-"))]
+    assert 0 < len(asked) < len(every)
+    assert run.id in [other.id for other in await runs.runs()]
+    assert (await run.resume()).id == run.id and await run.status() == "finished"
+
+
+async def test_a_run_is_started_held_and_followed_to_its_end(runs: Any) -> None:
+    run = await runs.start(settings=SMALL, name="followed", wait=False)
+    assert await run.status() in ("running", "finished")
+    called: list[agent0.Recorded] = []
+
+    async def take(event: agent0.Recorded) -> None:
+        called.append(event)
+
+    callbacks = asyncio.ensure_future(run.on(take if isinstance(run, agent0.AsyncRun) else called.append))
+    followed = [event async for event in run.events("TaskAccepted,CheckpointEvaluated", follow=True)]
+    assert await run.wait() == "finished"
+    await callbacks
+    every = [event async for event in run.events()]
+    kinds = ("TaskAccepted", "CheckpointEvaluated")
+    assert followed == [event for event in every if event.type in kinds]
+    assert called == every[: len(called)] and called[-1].type == "RunFinished"
+    trained = next(event for event in every if event.type == "CheckpointTrained")
+    forked = await run.fork(trained.seq, {"training.student.lr": 0.001}, name="slower")
+    overview = await forked.overview()
+    assert (overview["parent"], overview["parent_seq"], overview["status"]) == (run.id, trained.seq, "finished")
+
+
+async def test_two_handles_on_one_run_see_the_same(runs: Any) -> None:
+    run = await runs.start(settings=LONG, name="long", wait=False)
+    other = await runs.run(run.id)
+    assert await run.wait(0.01) == "running" and (await other.progress()).share < 1
+    await other.pause("a look")
+    assert await run.status() == await other.status() == await run.wait() == "paused"
+    with pytest.raises(OperationError, match="paused already"):
+        await run.pause()
+    await run.resume(wait=False)
+    assert await run.status() == await other.status() == "running"
+    waits = [asyncio.ensure_future(handle.wait()) for handle in (run, other)]
+    followed = asyncio.ensure_future(_all(run.events(follow=True)))
+    await other.cancel("enough")
+    assert await asyncio.gather(*waits) == ["cancelled", "cancelled"]
+    events = await followed
+    assert [event.event.reason for event in events if event.type == "RunCancelled"] == ["enough"]
+    for refused in (run.cancel, run.pause, lambda: run.resume(wait=False)):
+        with pytest.raises(OperationError, match="is cancelled"):
+            await refused()
+    assert await (await runs.run("whole")).status() == "finished", "others are left alone"
+
+
+async def test_unknown_names_are_refused_with_what_is_near(runs: Any) -> None:
+    run = await runs.run("whole")
+    with pytest.raises(NotFoundError, match=f"Did you mean {run.id}"):
+        await runs.run(run.id[:-1] + "_")
+    with pytest.raises(NotFoundError, match="Did you mean curve/validation"):
+        await run.metrics("curve/validaton")
+    with pytest.raises(NotFoundError, match="Did you mean TaskAccepted"):
+        await _all(run.events("TaskAcepted"))
+    with pytest.raises(NotFoundError, match="no task 't9-9'"):
+        await _all(run.events(task="t9-9"))
+    with pytest.raises(ConfigError, match=r"Did you mean run\.tasks"):
+        await runs.start(settings={"run.taks": 3}, wait=False)
+    with pytest.raises(ConfigError, match="Did you mean"):
+        await run.fork(settings={"run.atempts": 3}, wait=False)
+    with pytest.raises(ConfigError, match="Did you mean scripted"):
+        await runs.start("scriptd", wait=False)
+    with pytest.raises(NotFoundError, match="no event 1000000000"):
+        await run.fork(10**9, wait=False)
+
+
+async def _all(events: Any) -> list[agent0.Recorded]:
+    return [event async for event in events]
+
+
+async def test_questions_of_ones_own_are_the_same_everywhere(runs: Any) -> None:
+    rows = [{"question": f"What is {n} + {n}?", "answer": str(2 * n)} for n in range(1, 30)]
+    wrong = [*rows, {"question": "What is 7?", "answer": ""}]
+    sizes = {**LONG, "run.evaluation.validation": 1, "run.evaluation.test": 1}
+    with pytest.raises(ConfigError, match=r"line 30: .*answer"):
+        await runs.start(settings=sizes, questions=wrong, wait=False)
+    run = await runs.start(settings=sizes, questions=rows, name="rows", wait=False)
+    await run.cancel()
+    assert Path((await run.overview())["config"]["questions"]["file"]).name.startswith("rows-")
+
+
+def test_a_failing_callback_is_named_and_harms_nobody(folder: agent0.Folder) -> None:
+    run = folder.run("whole")
+    with pytest.warns(UserWarning, match=r"A callback failed at event \d+ of whole-.*division"):
+        run.on(lambda event: 1 / 0).join()
+    assert run.status == "finished"
+
+
+def test_a_callback_that_is_stopped_is_called_no_more(folder: agent0.Folder) -> None:
+    run, called = folder.start(settings=LONG, name="stopped", wait=False), list[int]()
+    run.on(lambda event: called.append(event.seq)).stop()
+    before = len(called)
+    run.cancel()
+    assert run.wait() == "cancelled" and len(called) == before
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupted_cell_leaves_a_run_that_goes_on(folder: agent0.Folder) -> None:
+    said: list[str] = []
+
+    def interrupt(line: str) -> None:
+        said.append(line)
+        if len(said) == 1:
+            _thread.interrupt_main()
+
+    with pytest.raises(KeyboardInterrupt):
+        folder.start(settings=SMALL, name="cell", say=interrupt)
+    run = folder.run("cell")
+    assert run.status == "paused" and run.wait() == "paused"
+    assert run.resume().status == "finished"
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_interrupted_waiting_ends_the_waiting_alone(folder: agent0.Folder) -> None:
+    run = folder.start(settings=LONG, name="waited", wait=False)
+    for waiting in (run.wait, lambda: [*run.events(follow=True)]):
+        seen = max(event.seq for event in run.events())
+        interrupts = run.on(lambda event: _thread.interrupt_main(), "TaskRequested", seen)
+        with pytest.raises(KeyboardInterrupt):
+            waiting()
+        interrupts.stop()
+        assert run.status == "running"
+    run.cancel()
+
+
+def test_a_curve_of_a_run_under_way_is_drawn_anew(folder: agent0.Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As IPython asks for it; of a run that is over it shows what ``_repr_html_`` gives."""
+    shown: list[str] = []
+
+    class Display:
+        HTML = str
+
+        def display(self, html: str, *, display_id: bool) -> "Display":
+            self.update(html)
+            return self
+
+        def update(self, html: str) -> None:
+            shown.append(html)
+
+    monkeypatch.setitem(sys.modules, "IPython.display", Display())  # type: ignore[arg-type]
+    run = folder.start(settings=SMALL, name="drawn", wait=False)
+    run._ipython_display_()
+    assert run.wait() == "finished"
+    assert "running" in shown[0] and "<svg" not in shown[0]
+    while "finished" not in shown[-1]:
+        pass
+    assert "<svg" in shown[-1] and len(shown) > 2
+    with pytest.raises(NotImplementedError):
+        run._ipython_display_()
+
+
+def test_a_process_that_ends_pauses_what_it_executes(folder: agent0.Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = folder.start(settings=LONG, name="left", wait=False)
+    monkeypatch.setattr(calls, "_under_way", WeakSet([execution(folder.settings, run.id)]))
+    calls._stop_all()
+    assert run.status == run.wait() == "paused"
+    run.cancel()
+    assert run.status == "cancelled"
+
+
+DRAINS = """
+import asyncio
+from agent0.assembly.api.calls import Background
+
+async def work():
+    try:
+        begun.set_result(None)
+        await asyncio.sleep(3600)
+    finally:
+        await asyncio.to_thread(print, "drained")
+
+from concurrent.futures import Future
+begun = Future()
+Background(work).start()
+begun.result()
+"""
+
+
+def test_what_runs_drains_with_its_threads_when_a_process_ends() -> None:
+    done = subprocess.run([sys.executable, "-c", DRAINS], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("drained\n", "")
+
+
+def test_waiting_for_what_nobody_executes_says_so(folder: agent0.Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent0.assembly.api.local_runs.LEFT_S", 0.1)
+    words = [word for key, value in SMALL.items() for word in ("--set", f"{key}={value}")]
+    begun = call("run", "start", "--detach", "--json", "--profile", "scripted", *words, home=folder.settings.home)
+    folder.refresh()
+    run = folder.run(begun.json["run"])
+    with pytest.raises(OperationError, match="No process executes it"):
+        run.wait()
+    assert run.resume().status == "finished"
+
+
+def test_a_folder_to_read_decides_nothing(folder: agent0.Folder) -> None:
+    run = agent0.open(folder.settings.home, read_only=True).run("whole")
+    assert run.status == "finished" and run.metrics()
+    for refused in (run.pause, run.cancel, run.fork):
+        with pytest.raises(OperationError, match="opened to read"):
+            refused()
