@@ -185,7 +185,7 @@ def test_worth_agrees_with_the_measures_and_its_intervals_hold_them() -> None:
     assert found.brier == pytest.approx(brier_score_loss(came, said))
     assert found.auroc == pytest.approx(roc_auc_score(came, said))
     assert found.brier95[0] < found.brier < found.brier95[1] and found.auroc95[0] < found.auroc < found.auroc95[1]
-    row = confidence_rows([{"signal": "s", **vars(found)}])[0]
+    row = confidence_rows([{"signal": "s", "within": None, "within95": None, **vars(found)}])[0]
     assert (row["answers"], row["tasks"]) == (300, 300) and f"{found.auroc:.3f}" in row["AUROC"]
 
 
@@ -215,6 +215,7 @@ def test_signals_are_measured_over_answered_attempts_alone_and_agreement_over_th
     signals = {row["signal"]: row for row in confidence_signals(traces)}
     assert set(signals) == {"mean_token", "agreement"}, "nobody was asked for a judgement"
     assert (signals["mean_token"]["items"], signals["mean_token"]["auroc"]) == (3, 1.0)
+    assert (signals["mean_token"]["mixed"], signals["mean_token"]["within"]) == (1, 1.0)
     assert signals["agreement"]["items"] == 3, "the lone attempt at c agrees with nothing, and is not one of these"
     assert signals["agreement"]["confidence"] == pytest.approx((1 / 3 + 1 / 3 + 0) / 3)
     assert confidence_signals([]) == []
@@ -225,3 +226,13 @@ def test_a_bootstrap_in_parts_is_that_in_one(monkeypatch: pytest.MonkeyPatch) ->
     whole = worth(values, outcomes)
     monkeypatch.setattr("agent0.stats.calibrators._CELLS", 100)
     assert worth(values, outcomes) == whole
+
+
+def test_a_signal_that_knows_hard_tasks_alone_tells_nothing_within_a_task() -> None:
+    traces = [
+        {"task": task, "answer": str(n), "correct": correct, "mean_logprob": level, "self_critique": None}
+        for task, level, right in (("easy", -0.1, 3), ("hard", -2.0, 1))
+        for n, correct in enumerate([True] * right + [False] * (4 - right))
+    ]
+    signal = confidence_signals(traces)[0]
+    assert signal["auroc"] == pytest.approx(0.75) and (signal["mixed"], signal["within"]) == (2, 0.5)

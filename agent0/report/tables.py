@@ -127,8 +127,8 @@ def _fared(row: Row) -> Cells:
 
 
 def confidence_rows(signals: Sequence[Row]) -> list[Cells]:
-    """A row a signal: AUROC, ECE and Brier score with their 95 % intervals over tasks."""
-    measures = (("AUROC", "auroc"), ("ECE", "ece"), ("Brier", "brier"))
+    """A row a signal: AUROC over all attempts and within a task, ECE, Brier score; with 95 % intervals over tasks."""
+    measures = (("AUROC", "auroc"), ("within a task", "within"), ("ECE", "ece"), ("Brier", "brier"))
     return [
         {
             "signal": signal["signal"],

@@ -4,10 +4,12 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from statistics import fmean
 from typing import Any
 
 from agent0.rollout.confidence.signals import SELF_CRITIQUE
-from agent0.stats.calibrators import worth
+from agent0.stats.calibrators import auroc, worth
+from agent0.stats.paired_tests import bootstrap
 
 Row = Mapping[str, Any]
 Signal = Callable[[Row, Counter[str]], float | None]
@@ -38,19 +40,34 @@ SIGNALS: dict[str, Signal] = {
 
 def confidence_signals(traces: Sequence[Row]) -> list[dict[str, Any]]:
     """What each signal is worth over the run's answered attempts that have a verdict: a row a signal with the fields of
-    `Worth`. Attempts at one task are one cluster; a signal that no attempt has is left out."""
+    `Worth`, where attempts at one task are one cluster. A signal that no attempt has is left out.
+
+    ``within`` is the mean AUROC of the attempts at one task, over the ``mixed`` tasks that have right and wrong ones,
+    with its interval: over all attempts a signal may know no more than which tasks are hard.
+    """
     answers: dict[str, Counter[str]] = {}
     for row in traces:
         answers.setdefault(row["task"], Counter())[row["answer"]] += 1
     decided = [row for row in traces if row["answer"] is not None and row["correct"] is not None]
-    rows = [{"signal": name, **_worth(signal, decided, answers)} for name, signal in SIGNALS.items()]
+    rows = []
+    for name, signal in SIGNALS.items():
+        values = [(signal(row, answers[row["task"]]), row) for row in decided]
+        rows.append({"signal": name, **_worth([(value, row) for value, row in values if value is not None])})
     return [row for row in rows if len(row) > 1]
 
 
-def _worth(signal: Signal, decided: Sequence[Row], answers: dict[str, Counter[str]]) -> dict[str, Any]:
-    pairs = [(signal(row, answers[row["task"]]), row) for row in decided]
-    told = [(value, row) for value, row in pairs if value is not None]
-    measured = worth(
-        [value for value, _ in told], [row["correct"] for _, row in told], [row["task"] for _, row in told]
-    )
-    return asdict(measured) if measured else {}
+def _worth(values: Sequence[tuple[float, Row]]) -> dict[str, Any]:
+    tasks: dict[str, tuple[list[float], list[bool]]] = {}
+    for value, row in values:
+        confidences, outcomes = tasks.setdefault(row["task"], ([], []))
+        confidences.append(value)
+        outcomes.append(row["correct"])
+    areas = [area for area in (auroc(*task) for task in tasks.values()) if area is not None]
+    clusters = [row["task"] for _, row in values]
+    measured = worth([value for value, _ in values], [row["correct"] for _, row in values], clusters)
+    within = {
+        "mixed": len(areas),
+        "within": fmean(areas) if areas else None,
+        "within95": bootstrap(areas) if areas else None,
+    }
+    return asdict(measured) | within if measured else {}
