@@ -17,6 +17,7 @@ from agent0.api.admission.rates import WrongKeys
 from agent0.api.deep import DeepReadings
 from agent0.api.past import PastTables
 from agent0.assembly.batches.served_batches import ServedBatches
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.runtime.read_models import reading
 from agent0.config.loading import environment_settings
 from agent0.errors import NotFoundError, OperationError
@@ -117,7 +118,7 @@ class ApiContext:
     @property
     def artifacts(self) -> FileArtifacts:
         """The store of what is too long for an event."""
-        return FileArtifacts(self.settings.home)
+        return artifact_store(self.settings)
 
     @contextmanager
     def tables(self, at: int = 0) -> Iterator[sqlite3.Connection]:

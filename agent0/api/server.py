@@ -19,6 +19,7 @@ from agent0.api.app import create_app
 from agent0.api.context import ApiContext
 from agent0.api.past import PastTables
 from agent0.assembly.log.access import open_log
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.log.restore import bring_artifacts, require_whole
 from agent0.assembly.replay.tables_at import Build, build
 from agent0.assembly.runtime.app import open_app, run_handlers, until_cancelled
@@ -31,7 +32,6 @@ from agent0.infra.integrity.archive import manifest_of
 from agent0.infra.integrity.archive_place import open_archive
 from agent0.infra.log.decoder import is_earlier
 from agent0.infra.log.event_log import Log
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.infra.telemetry.json_logs import json_logs
 from agent0.ports.models import Models
 from agent0.projections.events import newest_events
@@ -99,7 +99,7 @@ async def _working(settings: Settings, handlers: bool) -> AsyncIterator[tuple[Lo
 @asynccontextmanager
 async def _opening(settings: Settings, log: Log | None = None) -> AsyncIterator[Models]:
     """Models that are opened when they are asked for, and closed at the end."""
-    models = OpenModels(settings, FileArtifacts(settings.home), log)
+    models = OpenModels(settings, artifact_store(settings), log)
     try:
         yield models
     finally:

@@ -17,6 +17,7 @@ from agent0.settings.curriculum import CurriculumConfig, QuestionsConfig
 from agent0.settings.evaluation import Action, EnergyConfig, EvaluationConfig, GuardConfig, VerificationConfig
 from agent0.settings.process import (
     ApiSettings,
+    ArtifactSettings,
     BenchmarkSettings,
     HandlerSettings,
     McpServer,
@@ -51,6 +52,7 @@ __all__ = [
     "Action",
     "ActorConfig",
     "ApiSettings",
+    "ArtifactSettings",
     "BenchmarkSettings",
     "CacheSettings",
     "CalibratorConfig",
@@ -186,6 +188,7 @@ class Settings(Frozen):
     web: WebSettings = WebSettings()
     mcp: McpSettings = McpSettings()
     models: ModelSettings = ModelSettings()
+    artifacts: ArtifactSettings = ArtifactSettings()
     benchmarks: BenchmarkSettings = BenchmarkSettings()
     router: RouterSettings = RouterSettings()
     api: ApiSettings = ApiSettings()

@@ -104,6 +104,17 @@ class McpSettings(Frozen):
     servers: dict[str, McpServer] = Field(default_factory=dict, description="name -> server")
 
 
+class ArtifactSettings(Frozen):
+    """Where contents are that are too large for an event: the data folder, and behind it what all hosts share."""
+
+    store: Literal["folder", "nats"] = Field(
+        "folder",
+        description="folder: the data folder alone, which all hosts then share; nats: the log's servers hold them for "
+        "hosts that share no folder",
+    )
+    max_bytes: int = Field(64 << 30, gt=0, le=LARGEST, description="nats: largest size of all artifacts there")
+
+
 class BenchmarkSettings(Frozen):
     """Where the rows of benchmarks are, for scoring and for decontamination of generated tasks."""
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 from nats.errors import Error
 from nats.js import JetStreamManager
 
@@ -115,8 +116,14 @@ class Link:
     async def request(
         self, subject: str, body: bytes = b"", timeout_s: float = 0, headers: dict[str, str] | None = None
     ) -> bytes:
-        """The answer to one request, within ``timeout_s`` (0: as long as an answer may take). Nothing is sent while
-        disconnected, and a lost connection is noticed at once.
+        """The answer to one request; see ``message``."""
+        return (await self.message(subject, body, timeout_s, headers)).data
+
+    async def message(
+        self, subject: str, body: bytes = b"", timeout_s: float = 0, headers: dict[str, str] | None = None
+    ) -> Msg:
+        """The answer to one request with its headers, within ``timeout_s`` (0: as long as an answer may take). Nothing
+        is sent while disconnected, and a lost connection is noticed at once.
 
         Raises:
             TimeoutError: no answer in time; the connection was lost before it came, or the request was refused.
@@ -132,7 +139,7 @@ class Link:
                 await asyncio.wait({answer, lost}, return_when=asyncio.FIRST_COMPLETED)
                 if not answer.done():
                     raise TimeoutError(self.denied or "the connection was lost")
-                return answer.result().data
+                return answer.result()
             finally:
                 answer.cancel()
                 lost.cancel()

@@ -5,7 +5,7 @@ An append is durable (fsynced) when it returns, happens once however often it is
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
@@ -73,6 +73,8 @@ class Log:
         """Appends that nobody waits for. Any other ``append`` waits for those that were put in before it."""
         self.wrote = False
         """Whether anything but a seal was appended."""
+        self.before_append: Callable[[], Awaitable[None]] | None = None
+        """Awaited before events are sent: what they name must be where others find it."""
         self.patience_s = PATIENCE_S
         self._answer_s = ANSWER_S if server.folder else CLUSTER_ANSWER_S
         self.asides: Asides = {}
@@ -182,6 +184,8 @@ class Log:
         among: str = "",
     ) -> dict[str, int]:
         """One plain publish or one atomic batch; id -> sequence."""
+        if self.before_append is not None:
+            await self.before_append()
         client, batch = self._link.client, uuid4().hex
         async with asyncio.timeout(ANSWER_S):
             await self._link.ready()

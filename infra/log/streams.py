@@ -33,6 +33,7 @@ from agent0.settings import HandlerSettings, NatsSettings
 
 EVENTS = "A0_EV"
 ADVISORIES = "A0_ADV"
+ARTIFACTS = "A0_ART"
 GIVEN_UP = "given_up"
 """The durable on the advisories: who reads one turns it into a dead letter."""
 RETRIED = "ReactionRetried"
@@ -78,9 +79,11 @@ class Topology:
     """Of the event stream, where it is made: one that goes on from an archive keeps its numbering."""
     has_events: bool = False
     """Whether there was an event stream before: then it is not made anew in silence."""
+    artifact_bytes: int = 0
+    """Largest size of the stream of artifacts; 0: there is none."""
 
     def streams(self) -> list[StreamConfig]:
-        """The event stream and the captured advisories."""
+        """The event stream, the captured advisories, and where hosts share no folder the artifacts."""
         truth = StreamConfig(
             name=EVENTS,
             subjects=["a0.ev.>"],
@@ -113,7 +116,22 @@ class Topology:
             duplicate_window=120,
             num_replicas=self.nats.replicas,
         )
-        return [truth, advisories]
+        return [truth, advisories, *([self._artifacts()] if self.artifact_bytes else [])]
+
+    def _artifacts(self) -> StreamConfig:
+        """One message a subject: a chunk that is there is not stored again, and none is dropped by itself."""
+        return StreamConfig(
+            name=ARTIFACTS,
+            subjects=["a0.art.*.*"],
+            retention=RetentionPolicy.LIMITS,
+            storage=StorageType.FILE,
+            discard=DiscardPolicy.NEW,
+            max_bytes=self.artifact_bytes,
+            max_msgs_per_subject=1,
+            duplicate_window=120,
+            num_replicas=self.nats.replicas,
+            allow_direct=True,
+        )
 
     def in_flight(self, handler: Reactor) -> int:
         """Concurrent reactions of ``handler`` in a process: the setting overrides unordered handlers only."""

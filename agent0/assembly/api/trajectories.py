@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass
 
 from agent0.assembly.api.rows import Rows, html_table, text
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.events.values import Artifact
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.storage import Artifacts
 from agent0.projections.base import Row
 from agent0.projections.tool_calls import recorded_calls
@@ -59,7 +59,7 @@ def transcript_of(settings: Settings, attempt: Row) -> list[Row]:
     stored = attempt.pop("transcript_artifact", None) or attempt["progress"]
     if attempt["transcript"] or not stored:
         return attempt["transcript"] or []
-    artifacts: Artifacts = FileArtifacts(settings.home)
+    artifacts: Artifacts = artifact_store(settings)
     stored_attempt = json.loads(artifacts.get(Artifact.model_validate(stored)))
     turns: list[Row] = stored_attempt["transcript"] if isinstance(stored_attempt, dict) else stored_attempt
     if attempt["evaluation"]:

@@ -22,6 +22,7 @@ from agent0.assembly.batches.batch_plan import (
 )
 from agent0.assembly.evaluation.server_wait import ServerWait
 from agent0.assembly.log.access import open_log
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.models.student_conditions import open_conditions
 from agent0.assembly.routing.billing import check_routing, spent_usd
 from agent0.assembly.runtime.stamping import recorded
@@ -31,7 +32,6 @@ from agent0.events.base import Recorded, effect_id
 from agent0.events.submissions import BatchRunFinished, BatchRunStarted, RowAnswered
 from agent0.events.values import Conversation, Task, Usage
 from agent0.infra.log.event_log import Log
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.rollout.attempt_events import conversation_fields
 from agent0.rollout.prompts import Prompt
 from agent0.rollout.student import solve, student_prompt
@@ -93,7 +93,7 @@ class _BatchWork:
         self.tally = BatchTally(began.rows)
         columns = BatchColumns(began.question, began.id)
         self._rows = read_rows(Path(began.source), columns, began.rows, self.answers.written)
-        self._artifacts = FileArtifacts(self.settings.home)
+        self._artifacts = artifact_store(self.settings)
         self._answering = False
         """Whether any row was ever answered."""
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from agent0.assembly.batches.batch_files import survey
 from agent0.assembly.batches.batch_plan import COLUMNS, BatchListener, BatchPlan, begin
 from agent0.assembly.batches.batch_run import answer_batch
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.models.students import adapter_of, present_student
 from agent0.errors import Agent0Error
 from agent0.events.base import sha256
 from agent0.events.submissions import BatchRunStarted
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.infra.storage.files import whole_file
 from agent0.projections.base import Row
 from agent0.projections.runs import show_run
@@ -57,7 +57,7 @@ def submitted_batch(db: sqlite3.Connection, settings: Settings, submission: Batc
         source, row = present_student(db, submission.model)
         checkpoint = f"{source}/{row['checkpoint']}"
         run = RunConfig.recorded(show_run(db, source)["config"])
-        adapter = adapter_of(FileArtifacts(settings.home), checkpoint, row)
+        adapter = adapter_of(artifact_store(settings), checkpoint, row)
     if not submission.tools:
         run = run.model_copy(update={"student": run.student.model_copy(update={"tools": ()})})
     settings = settings.model_copy(update={"run": run})

@@ -17,6 +17,7 @@ from agent0.assembly.evaluation.benchmark_item import Plan as Plan
 from agent0.assembly.evaluation.rollout_ports import open_rollout_ports
 from agent0.assembly.evaluation.server_wait import ServerWait
 from agent0.assembly.log.access import open_log
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.models.lineage import check_stored
 from agent0.assembly.runtime.stamping import recorded, utc_now
 from agent0.assembly.validate.call_forms import with_tool_form
@@ -30,7 +31,6 @@ from agent0.events.checkpoints import CheckpointTrained
 from agent0.events.values import Artifact
 from agent0.infra.log.event_log import Log
 from agent0.infra.models.replay import Replay
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.infra.storage.datasets import LocalQuestions, find
 from agent0.ports.models import Model, Models
 from agent0.rollout.student import student_prompt
@@ -218,7 +218,7 @@ def _began(
 
 
 async def _open(settings: Settings, plan: Plan, run: str, log: Log, stack: AsyncExitStack) -> BenchmarkContext:
-    artifacts = FileArtifacts(settings.home)
+    artifacts = artifact_store(settings)
     ports = await open_rollout_ports(settings, artifacts, stack, log)
     return BenchmarkContext(
         run=run,
@@ -344,6 +344,6 @@ async def adapter_of(settings: Settings, run: str, checkpoint: str) -> Artifact:
         trained = [r.event async for r in log.read(run, ["CheckpointTrained"])]
         for event in trained:
             if isinstance(event, CheckpointTrained) and event.checkpoint == checkpoint and event.adapter is not None:
-                await check_stored(log, FileArtifacts(settings.home), f"{run}/{checkpoint}", event.adapter)
+                await check_stored(log, artifact_store(settings), f"{run}/{checkpoint}", event.adapter)
                 return event.adapter
     raise NotFoundError(f"Run {run!r} has no checkpoint {checkpoint!r}.", fix="See: agent0 run show RUN")

@@ -10,6 +10,7 @@ from agent0.assembly.evaluation.benchmark_item import answer_fields
 from agent0.assembly.evaluation.benchmark_run import taken_up
 from agent0.assembly.evaluation.rollout_ports import open_rollout_ports
 from agent0.assembly.log.access import open_log
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.routing.strategies import measure_of
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import ConfigError, OperationError
@@ -19,7 +20,6 @@ from agent0.events.base import Recorded, effect_id, sha256
 from agent0.events.benchmarks import ROUTED, SAMPLED, BenchmarkStarted, CalibratorFitted, ItemScored
 from agent0.events.values import Artifact, Split, Task
 from agent0.infra.log.event_log import Log
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.models import Model
 from agent0.ports.storage import Artifacts
 from agent0.rollout.attempt import AttemptResult
@@ -128,7 +128,7 @@ def _asked_how(plan: Plan) -> str:
 
 
 async def _open(settings: Settings, plan: Plan, run: str, stack: AsyncExitStack) -> _Ask:
-    artifacts = FileArtifacts(settings.home)
+    artifacts = artifact_store(settings)
     ports = await open_rollout_ports(settings, artifacts, stack)
     return _Ask(run, plan, settings, ports.models.open(settings.run.student), ports, artifacts)
 

@@ -11,6 +11,7 @@ from agent0.assembly.evaluation.benchmark_item import answer_fields
 from agent0.assembly.evaluation.benchmark_run import taken_up
 from agent0.assembly.evaluation.rollout_ports import open_rollout_ports
 from agent0.assembly.log.access import open_log
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.routing.billing import check_routing, stand_ins, summarizer_of
 from agent0.assembly.routing.gate import shortening_of
 from agent0.assembly.runtime.stamping import recorded
@@ -23,7 +24,6 @@ from agent0.events.models import ModelCalled
 from agent0.events.values import Artifact, Split, Task
 from agent0.infra.gateway.compression import Compressing
 from agent0.infra.log.event_log import Log
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.models import Model
 from agent0.rollout.student import Conditions, solve, student_prompt
 from agent0.rollout.workspace_store import Scratch
@@ -77,7 +77,7 @@ async def evaluate_routed(
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings, make=True))
         scored = await taken_up(log, run, began(settings, plan))
-        ports = await open_rollout_ports(settings, FileArtifacts(settings.home), stack, log)
+        ports = await open_rollout_ports(settings, artifact_store(settings), stack, log)
         ways = [
             WayToAsk(way, ports.models.open(actor), actor, None if way == "cloud" else plan.adapter)
             for way, actor in actors.items()
@@ -160,7 +160,7 @@ class Asking:
         ports: RolloutPorts,
     ) -> None:
         self._settings, self._plan, self._run, self._log = settings, plan, run, log
-        self._ways, self._ports, self._artifacts = ways, ports, FileArtifacts(settings.home)
+        self._ways, self._ports, self._artifacts = ways, ports, artifact_store(settings)
 
     async def all(self, tasks: Sequence[Task], scored: Sequence[ItemScored], report: Report) -> list[ItemScored]:
         """Every answer that is missing among ``scored``."""
@@ -293,7 +293,7 @@ async def measure_loss(
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings, make=True))
         scored = await taken_up(log, run, began(settings, plan, about))
-        ports = await open_rollout_ports(settings, FileArtifacts(settings.home), stack, log)
+        ports = await open_rollout_ports(settings, artifact_store(settings), stack, log)
         model = ports.models.open(student)
         shorten = shortening_of(how, writer, ports.models.open, within_s=PATIENCE_S)
         shorter = Compressing(model, shorten)

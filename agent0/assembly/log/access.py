@@ -4,10 +4,12 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.log.integrity import look, seal, seal_file, topology
 from agent0.assembly.log.rollover_recovery import finish
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.errors import EarlierLogError
+from agent0.infra.log.artifacts.shared import SharedArtifacts
 from agent0.infra.log.decoder import STARTS, is_earlier
 from agent0.infra.log.event_log import Log, NoLogError
 from agent0.infra.log.nats_server import Role, Server, open_server
@@ -38,6 +40,9 @@ async def open_log(settings: Settings, role: Role = "app", *, make: bool = False
             if role == "app":
                 await look(settings, log)
             log.archived = seal_file(settings).read().runs
+            store = artifact_store(settings)
+            if isinstance(store, SharedArtifacts):
+                log.before_append = store.share
             try:
                 yield log
             finally:

@@ -5,8 +5,10 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TypedDict
 
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.log.full_history import history
 from agent0.assembly.log.integrity import seal_file
 from agent0.assembly.runtime.read_models import reading_log
@@ -14,6 +16,7 @@ from agent0.errors import Agent0Error
 from agent0.events.checkpoints import CheckpointPruned, CheckpointTrained
 from agent0.events.runs import RunDeleted, RunStarted
 from agent0.events.values import Artifact
+from agent0.infra.log.artifacts.shared import SharedArtifacts
 from agent0.infra.log.event_log import Log
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.provenance.artifact_refs import may_name, mentioned, named, named_within
@@ -88,6 +91,10 @@ async def collect(settings: Settings, delete: bool = False) -> dict[str, int]:
     left = [(artifact, put) for artifact, put in there if artifact.sha256 not in kept]
     old = [artifact for artifact, put in left if put < before]
     gone = [artifact for artifact in old if store.remove(artifact, before)] if delete else []
+    shared = {}
+    if isinstance(store, SharedArtifacts):
+        behind = await store.collect(kept, datetime.fromtimestamp(before, UTC), delete)
+        shared = {"shared_unnamed": behind, "shared_deleted": behind if delete else 0}
     return {
         "stored": len(there),
         "stored_bytes": sum(artifact.size for artifact, _ in there),
@@ -97,12 +104,8 @@ async def collect(settings: Settings, delete: bool = False) -> dict[str, int]:
         "unnamed_bytes": sum(artifact.size for artifact in old),
         "deleted": len(gone),
         "deleted_bytes": sum(artifact.size for artifact in gone),
+        **shared,
     }
-
-
-def artifact_store(settings: Settings) -> FileArtifacts:
-    """Open the store of artifacts that is in the data folder of ``settings``."""
-    return FileArtifacts(settings.home)
 
 
 async def named_by_run(settings: Settings, log: Log, store: FileArtifacts) -> dict[str, Named]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent0.assembly.log.access import open_log
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.log.integrity import seal_file
 from agent0.assembly.runtime.stamping import code_rev, utc_now
 from agent0.errors import LogError, NotFoundError
@@ -20,7 +21,6 @@ from agent0.infra.integrity.archive_place import open_archive
 from agent0.infra.integrity.sealer import begin, require
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.restore import place_of
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.storage import Artifacts
 from agent0.provenance.artifact_refs import may_name, named, named_within
 from agent0.provenance.hash_chain import Chain
@@ -107,7 +107,7 @@ async def write(settings: Settings, log: Log, path: Path, request: ExportRequest
     with ArchiveWriter(path) as writer:
         taken = await _take(log, begin, until, request, writer.add)
         segments = writer.close()
-        store = FileArtifacts(settings.home)
+        store = artifact_store(settings)
         artifacts, absent, withheld = _carried(store, taken, request.redaction, writer.add_artifact)
         request.redaction.require_found(taken.spent)
         manifest = Manifest(

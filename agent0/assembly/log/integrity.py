@@ -33,7 +33,8 @@ def topology(settings: Settings, recorded: Journal | None = None) -> Topology:
     """Make the expected configuration of the log's streams."""
     recorded = recorded or seal_file(settings).read()
     stream = recorded.stream
-    return Topology(settings.nats, settings.handlers, stream.first if stream else 1, stream is not None)
+    shared = settings.artifacts.max_bytes if settings.artifacts.store == "nats" else 0
+    return Topology(settings.nats, settings.handlers, stream.first if stream else 1, stream is not None, shared)
 
 
 async def look(settings: Settings, log: Log) -> None:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from agent0.assembly.log.access import open_log
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.log.export import describe_archive
 from agent0.assembly.log.integrity import seal_file
 from agent0.assembly.runtime.plugins import known_handlers
@@ -21,7 +22,6 @@ from agent0.infra.log.event_log import Log, NoLogError
 from agent0.infra.log.nats_server import open_server
 from agent0.infra.log.restore import restore
 from agent0.infra.log.streams import Topology, init
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.settings import Settings
 
 
@@ -141,7 +141,7 @@ def bring_artifacts(settings: Settings, storage: ArchivePlace, manifest: Manifes
     Raises:
         LogError: one is not what its digest says.
     """
-    store = FileArtifacts(settings.home)
+    store = artifact_store(settings)
     for artifact in manifest.artifacts:
         data = read(storage, artifact_name(artifact), artifact.size)
         if sha256(data) != artifact.sha256:

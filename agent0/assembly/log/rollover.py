@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from agent0.assembly.log.access import open_log
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.log.export import ExportRequest, describe_archive, write
 from agent0.assembly.log.integrity import seal_file, sealer, verify
 from agent0.assembly.log.restore import require_whole
@@ -18,7 +19,6 @@ from agent0.infra.integrity.seal_journal import Archived
 from agent0.infra.integrity.sealer import BrokenLogError
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.set_aside import unreadable
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.infra.storage.state_files import StateFiles
 from agent0.projections.runs import list_runs
 from agent0.settings import Settings
@@ -65,7 +65,7 @@ async def _put_away(settings: Settings, log: Log, path: Path) -> Manifest:
     if manifest.last < manifest.first:
         raise OperationError("There is nothing to archive.")
     require_whole(open_archive(path), manifest)
-    kept = FileArtifacts(settings.home).put(written, MANIFEST)
+    kept = artifact_store(settings).put(written, MANIFEST)
     going_on = await entries_to_carry(log, manifest.runs)
     location = str(path.absolute())
     noted = Archived(

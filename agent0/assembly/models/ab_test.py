@@ -10,6 +10,7 @@ from typing import Any
 from agent0.assembly.evaluation.finished_items import FinishedItems
 from agent0.assembly.evaluation.rollout_ports import open_rollout_ports
 from agent0.assembly.log.access import open_log
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.models.lineage import check_stored, checkpoint
 from agent0.assembly.replay.past_states import state_at
 from agent0.assembly.replay.state_snapshots import state_snapshots
@@ -24,7 +25,6 @@ from agent0.events.checkpoints import (
     ModelsCompared,
 )
 from agent0.events.values import Split
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.run.lifecycle import RunState
 from agent0.settings import RunConfig, Settings
 from agent0.state.run_state import BASE, Checkpoint
@@ -82,7 +82,7 @@ async def compare_models(
                 "Domains, families or run.evaluation.levels differ, so there are no tasks that both were asked for.",
             )
         for who in (left, other):
-            await check_stored(log, FileArtifacts(settings.home), who.name, who.checkpoint.adapter)
+            await check_stored(log, artifact_store(settings), who.name, who.checkpoint.adapter)
         await require_replay(settings, [left.state.config, other.state.config])
         async with _answering(settings) as answer:
             outcomes = await _answered_by_both(answer, left, other, limit, seed, report)
@@ -130,7 +130,7 @@ async def repeat(
     began = time.monotonic()
     async with open_log(settings) as log:
         who, shares = await player(settings, log, name), []
-        await check_stored(log, FileArtifacts(settings.home), who.name, who.checkpoint.adapter)
+        await check_stored(log, artifact_store(settings), who.name, who.checkpoint.adapter)
         await require_replay(settings, [who.state.config])
         async with _answering(settings) as answer:
             for number in range(repeats):
@@ -205,7 +205,7 @@ class _Answers:
 @asynccontextmanager
 async def _answering(settings: Settings) -> AsyncIterator[_Answers]:
     async with AsyncExitStack() as stack:
-        ports = await open_rollout_ports(settings, FileArtifacts(settings.home), stack)
+        ports = await open_rollout_ports(settings, artifact_store(settings), stack)
         yield _Answers(ports, FinishedItems.of(settings))
 
 

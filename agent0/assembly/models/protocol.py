@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from agent0.assembly.evaluation.finished_items import FinishedItems
 from agent0.assembly.evaluation.rollout_ports import open_rollout_ports
 from agent0.assembly.log.access import open_log
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.models.ab_test import Player, player
 from agent0.assembly.models.lineage import check_stored
 from agent0.assembly.runtime.stamping import recorded
@@ -21,7 +22,6 @@ from agent0.evaluation.protocol_runner import FinishedTask, ProtocolResult, as_j
 from agent0.events.checkpoints import StudentExamined
 from agent0.events.values import Split, Task
 from agent0.infra.log.event_log import Log
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.rollout.student import Conditions
@@ -74,7 +74,7 @@ async def evaluate_protocols(
         ConfigError: tasks that there are not.
         RequirementsError: something is missing that a student needs.
     """
-    out, ports, store = [], None, FileArtifacts(settings.home)
+    out, ports, store = [], None, artifact_store(settings)
     async with open_log(settings) as log, AsyncExitStack() as stack:
         for name, exams in protocols.items():
             who = await player(settings, log, name)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 from agent0.assembly.log.access import open_log
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.models.lineage import check_stored, checkpoint
 from agent0.assembly.replay.past_states import state_at
 from agent0.assembly.replay.state_snapshots import state_snapshots
@@ -21,7 +22,6 @@ from agent0.events.checkpoints import (
 )
 from agent0.events.values import Artifact
 from agent0.infra.log.event_log import Log
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.settings import Settings
 
 
@@ -62,7 +62,7 @@ async def promoted(settings: Settings, log: Log, name: str, reason: str) -> Reco
     assert isinstance(trained, CheckpointTrained)  # noqa: S101 - that is what ``checkpoint`` finds
     state = await state_at(log, stored.run, snapshots=state_snapshots(settings, log))
     check_promotion(state, trained)
-    await check_stored(log, FileArtifacts(settings.home), f"{stored.run}/{trained.checkpoint}", trained.adapter)
+    await check_stored(log, artifact_store(settings), f"{stored.run}/{trained.checkpoint}", trained.adapter)
     event = promotion(state, trained, await _accuracy(log, stored.run, trained.checkpoint), reason)
     return recorded(stored.run, event)
 
@@ -106,7 +106,7 @@ async def prune(settings: Settings, run: str, reason: str, commit: bool) -> Prun
         NotFoundError: no such run.
         OperationError: it is not over.
     """
-    store = FileArtifacts(settings.home)
+    store = artifact_store(settings)
     async with open_log(settings) as log:
         state = await state_at(log, run, snapshots=state_snapshots(settings, log))
         if state.status not in ("finished", "cancelled"):

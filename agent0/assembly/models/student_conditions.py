@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.runtime.mcp_tools import mcp_tools
 from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.providers import provider_of
@@ -10,7 +11,6 @@ from agent0.assembly.validate.call_forms import with_tool_form
 from agent0.events.values import Artifact
 from agent0.infra.log.event_log import Log
 from agent0.infra.sandbox import Refusing
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.rollout.student import Conditions
 from agent0.rollout.workspace_store import Scratch
 from agent0.settings import Settings, StudentConfig
@@ -35,7 +35,7 @@ async def open_conditions(
     if check := provider_of(student).check:
         check(student)
     names = ("models", "sandbox", "tools", "web") if student.uses_tools else ("models", "tools")
-    ports = await open_ports(names, settings, FileArtifacts(settings.home), stack, log)
+    ports = await open_ports(names, settings, artifact_store(settings), stack, log)
     if "sandbox" in ports:
         ports["tools"] |= await mcp_tools(settings, ports["sandbox"])
     student, notice = await with_tool_form(student, ports["models"])

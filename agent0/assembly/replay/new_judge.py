@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Literal
 
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.routing.billing import check_routing
 from agent0.assembly.runtime.model_ports import OpenModels
 from agent0.errors import ConfigError
 from agent0.infra.log.event_log import Log
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.models import GenerateRequest, Generation, Model
 from agent0.settings import ActorConfig, JudgeConfig, RunConfig, Settings
 from agent0.verification.panel import Opinion
@@ -27,7 +27,7 @@ class NewJudge:
         check_routing(settings.model_copy(update={"run": plan}))
         self._settings, self._seed, self._name = settings, plan.seed, name
         self._actor: JudgeConfig = plan.verification.judge
-        self._models = OpenModels(settings, FileArtifacts(settings.home), log)
+        self._models = OpenModels(settings, artifact_store(settings), log)
         self._heard: dict[GenerateRequest, None] | None = None
 
     def opinion(self, about: str) -> Opinion | None:

@@ -6,13 +6,13 @@ from dataclasses import asdict, dataclass
 from typing import TypedDict
 
 from agent0.assembly.log.access import open_log
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.runtime.port_openers import open_port
 from agent0.errors import NotFoundError
 from agent0.events.checkpoints import CheckpointEvaluated, StudentExamined
 from agent0.events.values import Artifact
 from agent0.experiments.stored_verdicts import differences, stored
 from agent0.infra.log.event_log import Log
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.settings import Settings
 
 _Row = dict[str, str | int | None]
@@ -45,7 +45,7 @@ async def rejudge(settings: Settings, name: str) -> Rejudged:
         LogError: stored answers are damaged or unreadable.
     """
     run, _, checkpoint = name.partition("/")
-    store = FileArtifacts(settings.home)
+    store = artifact_store(settings)
     result: Rejudged = {"evaluations": [], "differences": []}
     async with open_log(settings) as log, AsyncExitStack() as stack:
         evaluations = [

@@ -9,6 +9,7 @@ from typing import TypedDict
 from agent0.assembly.evaluation.finished_items import FinishedItems
 from agent0.assembly.evaluation.rollout_ports import open_rollout_ports
 from agent0.assembly.log.access import open_log
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.replay.past_states import state_at
 from agent0.assembly.replay.stored_experiments import (
     append_new,
@@ -143,7 +144,7 @@ async def retrain(settings: Settings, options: Retrain, report: Report = lambda 
             await check_trained_on(log, past.run, options.roles, plan)
         start = _start(name, options, past, plan)
         check_same(name, await begun_as(log, name), start)
-        artifacts = FileArtifacts(settings.home)
+        artifacts = artifact_store(settings)
         trainers = OpenTrainers(settings, artifacts)
         stack.push_async_callback(trainers.close)
         stored = [r async for r in log.read(name)]

@@ -10,6 +10,7 @@ from functools import partial
 from time import monotonic
 
 from agent0.assembly.log.access import open_log
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.replay.new_judge import Asks, NewJudge, Wait, open_judge, prefetch
 from agent0.assembly.replay.stored_experiments import (
     PART,
@@ -33,7 +34,6 @@ from agent0.events.tasks import ResultVerified
 from agent0.experiments.experiment_events import check_same, events_digest, experiment_event_id, numbers, start_of
 from agent0.experiments.verdict_diff import VerdictPair, difference, recorded_opinion
 from agent0.infra.log.event_log import Log
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.sandbox import Sandbox
 from agent0.provenance.fork_history import read_whole
 from agent0.run.lifecycle import RunState, evolve
@@ -183,7 +183,7 @@ async def reverify(
         plan = planned(original, request.changes, request.asks)
         start = start_of("reverify", request.name, request.run, until, plan.verification.model_dump(mode="json"))
         check_same(name, begun, start)
-        sandbox = await open_port("verifier_sandbox", settings, FileArtifacts(settings.home))
+        sandbox = await open_port("verifier_sandbox", settings, artifact_store(settings))
         stack.push_async_callback(sandbox.close)
         stored = await _stored(log, request.run, start.until)
         stored_events = [r async for r in log.read(name)] if request.commit else []

@@ -12,7 +12,8 @@ from datetime import datetime
 from pathlib import Path
 
 from agent0.assembly.log.access import open_log
-from agent0.assembly.log.artifact_check import Named, artifact_store, named_by_run
+from agent0.assembly.log.artifact_check import Named, named_by_run
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.log.export import export
 from agent0.assembly.runtime.read_models import reading
 from agent0.assembly.runtime.stamping import recorded, utc_now

@@ -5,6 +5,7 @@ from contextlib import aclosing
 from typing import TypedDict
 
 from agent0.assembly.log.access import open_log
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.routing.billing import check_routing, stand_ins, vendor_billing
 from agent0.assembly.routing.strategies import entry_of, rules_of
 from agent0.assembly.runtime.model_ports import OpenModels
@@ -15,7 +16,6 @@ from agent0.events.values import Turn
 from agent0.infra.gateway.billed import prompt_bytes
 from agent0.infra.gateway.prices import Prices
 from agent0.infra.gateway.streaming import streamed
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.routing.budgets import most_cost
 from agent0.routing.strategies import Answer, Option
@@ -41,7 +41,7 @@ async def ask_role(settings: Settings, role: str, text: str) -> AsyncGenerator[s
     check_routing(settings)
     sampling = Sampling(actor.temperature, max_tokens=actor.max_tokens)
     async with open_log(settings, make=True) as log:
-        models = OpenModels(settings, FileArtifacts(settings.home), log)
+        models = OpenModels(settings, artifact_store(settings), log)
         try:
             request = GenerateRequest((Turn(role="user", content=text),), sampling)
             async with aclosing(streamed(models.open(actor), request)) as pieces:

@@ -5,12 +5,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.routing.billing import vendor_billing
 from agent0.assembly.validate.template_check import report_of
 from agent0.errors import AuthError, ConfigError, DependencyError
 from agent0.events.values import Capture
 from agent0.infra.engine.folder_template import renderer
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.settings import ActorConfig, RunConfig, Settings, StudentConfig
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ async def server_profile(actor: ActorConfig, settings: Settings, rank: int) -> "
     if not Path(actor.tokenizer).expanduser().is_dir():
         overrides |= {"tokenizer": ""}
     changed = actor.model_copy(update=overrides)
-    server = OpenAIServer(changed, FileArtifacts(settings.home), shared=shared_folder(settings))
+    server = OpenAIServer(changed, artifact_store(settings), shared=shared_folder(settings))
     try:
         return await server.check(rank)
     except AuthError:

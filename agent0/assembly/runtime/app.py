@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from agent0.assembly.log.access import check_log, open_log
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.log.carriers import carrying
 from agent0.assembly.log.integrity import sealer
 from agent0.assembly.replay.state_snapshots import state_snapshots
@@ -26,7 +27,6 @@ from agent0.events.runs import RunStarted
 from agent0.handlers import Handler, require_plugins
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.streams import Reactor
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.infra.storage.datasets import require_questions
 from agent0.ports.storage import Artifacts
 from agent0.provenance.fork_history import Branches
@@ -64,7 +64,7 @@ async def open_app(settings: Settings, names: Sequence[str] = ()) -> AsyncIterat
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings, make=True))
         await check_log(settings, log, chosen.values())
-        artifacts = FileArtifacts(settings.home)
+        artifacts = artifact_store(settings)
         port_names = sorted({port for handler in chosen.values() for port in handler.ports})
         ports: dict[str, Any] = {"artifacts": artifacts, "history": Branches(log)}
         missing = [name for name in port_names if name not in ports]

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.runtime.port_openers import open_port
 from agent0.config.setting_entries import nearest
 from agent0.errors import ConfigError, DependencyError, NotFoundError
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.sandbox import Sandbox
 from agent0.settings import McpServer, Settings
 from agent0.tools import tools
@@ -86,7 +86,7 @@ async def inspect_mcp(settings: Settings, name: str) -> McpListing:
     if servers[name].transport == "http":
         return _shown(name, servers[name], await _list(settings, name, None))
     single = settings.model_copy(update={"sandbox": settings.sandbox.model_copy(update={"workers": 1})})
-    sandbox = await open_port("sandbox", single, FileArtifacts(settings.home))
+    sandbox = await open_port("sandbox", single, artifact_store(settings))
     try:
         return _shown(name, servers[name], await _list(settings, name, sandbox))
     finally:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.runtime.mcp_tools import mcp_tools
 from agent0.assembly.runtime.plugins import load_plugins
 from agent0.assembly.runtime.port_openers import open_port
@@ -13,7 +14,6 @@ from agent0.config.setting_entries import nearest
 from agent0.errors import ConfigError, SandboxUnavailableError, escaped
 from agent0.events.values import Artifact, ToolCall, ToolState
 from agent0.infra.sandbox import Refusing
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.infra.web.proxy import FETCH_OFF, SEARCH_OFF
 from agent0.ports.sandbox import Sandbox, SandboxCall, SandboxResult
 from agent0.ports.storage import Artifacts
@@ -156,7 +156,7 @@ async def open_bench(settings: Settings, *, workers: int = 0) -> AsyncIterator[T
     allowed = await with_policy(settings)
     if workers:
         allowed = allowed.model_copy(update={"sandbox": allowed.sandbox.model_copy(update={"workers": workers})})
-    artifacts = FileArtifacts(allowed.home)
+    artifacts = artifact_store(allowed)
     async with AsyncExitStack() as stack:
         registered, sandbox = tools(), await _sandbox(allowed, artifacts)
         stack.push_async_callback(sandbox.close)

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.runtime.read_models import reading
 from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.events.values import Artifact
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.storage import Artifacts
 from agent0.projections.runs import resolve
 from agent0.projections.tool_calls import snapshot_after
@@ -43,7 +43,7 @@ def find(settings: Settings, reference: str, run: str = "LAST") -> Artifact | No
     if not _digest.fullmatch(digest):
         fix = f"Give {LEAST_PREFIX} to 64 hexadecimal digits, ATTEMPT#CALL, or the word {EMPTY}."
         raise ConfigError(f"{reference[:80]!r} names no work folder.", fix=fix)
-    store = FileArtifacts(settings.home)
+    store = artifact_store(settings)
     artifacts = [
         artifact
         for artifact in _beginning(settings.home / "artifacts", digest)
@@ -82,7 +82,7 @@ def content(settings: Settings, manifest: Artifact | None) -> dict[str, bytes]:
     Raises:
         NotFoundError, LogError: a file of it is missing or damaged.
     """
-    return load(manifest, FileArtifacts(settings.home))
+    return load(manifest, artifact_store(settings))
 
 
 def compare(
@@ -90,7 +90,7 @@ def compare(
 ) -> list[dict[str, object]]:
     """What changed from one stored folder to another, in name order: path, kind, sizes; ``text`` adds ``diff`` with the
     lines of small text files."""
-    return changes(FileArtifacts(settings.home), before, after, text=text)
+    return changes(artifact_store(settings), before, after, text=text)
 
 
 def changes(

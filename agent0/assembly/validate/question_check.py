@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.runtime.port_openers import open_port
 from agent0.assembly.validate.questions import located
 from agent0.errors import Agent0Error
 from agent0.evaluation.benchmarks.rows.question_file import QuestionSet, read_questions
 from agent0.evaluation.benchmarks.rows.question_rows import Repetition, RowTask
 from agent0.grading.answer_types import kind_of
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.infra.storage.datasets import LocalQuestions
 from agent0.ports.sandbox import Sandbox
 from agent0.projections.base import Row
@@ -134,7 +134,7 @@ async def _judged(settings: Settings, entries: Sequence[RowTask]) -> list[Judged
     """Rows one after the other: a sandbox has few workers."""
     if not entries:
         return []
-    sandbox: Sandbox = await open_port("verifier_sandbox", settings, FileArtifacts(settings.home), tested=True)
+    sandbox: Sandbox = await open_port("verifier_sandbox", settings, artifact_store(settings), tested=True)
     try:
         return [await _judge(entry, sandbox) for entry in entries]
     finally:

@@ -14,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, cast
 
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.routing.billing import actors_of, check_routing
 from agent0.assembly.runtime.mcp_tools import mcp_tools
 from agent0.assembly.runtime.port_openers import benchmark_files, open_port
@@ -35,7 +36,6 @@ from agent0.infra.embeddings.worker import WEIGHTS, check, packaged
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.nats_server import open_server
 from agent0.infra.sandbox import survey
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.infra.storage.datasets import LocalQuestions
 from agent0.settings import ActorConfig, RunConfig, Settings
 
@@ -241,7 +241,7 @@ async def _mcp(settings: Settings) -> list[Check]:
     servers, sandbox = settings.mcp.servers, cast(Any, None)
     try:
         if any(server.transport == "stdio" for server in servers.values()):
-            sandbox = await open_port("sandbox", settings, FileArtifacts(settings.home))
+            sandbox = await open_port("sandbox", settings, artifact_store(settings))
         offered = await mcp_tools(settings, sandbox)
         return [Check("mcp servers", "ok", ", ".join(offered))] if servers else []
     except SandboxUnavailableError:

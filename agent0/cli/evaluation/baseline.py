@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from agent0.assembly.evaluation.benchmark_run import Plan, Progress, read_plan, run_benchmarks
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.runtime.port_openers import open_port
 from agent0.assembly.runtime.stamping import utc_now
 from agent0.cli import console, lookup
@@ -15,7 +16,6 @@ from agent0.cli.evaluation.options import HERE, Data, written
 from agent0.config.distribution import installed_version
 from agent0.errors import Agent0Error, NotFoundError
 from agent0.evaluation.benchmarks import benchmarks
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.report.benchmark_findings import bench_findings
 from agent0.report.markdown.baseline import baseline_page
 from agent0.report.score_answers import benchmark_answer
@@ -95,7 +95,7 @@ def _plan(suites: str, folder: Path, limit: int, seed: int) -> tuple[Plan, dict[
 def _scored(settings: Settings, plan: Plan, identity: str, begun: bool) -> dict[str, Any]:
     console.run_async(lambda: run_benchmarks(settings, plan, identity, _report, begun=begun, say=console.say))
     with lookup.tables() as db:
-        return bench_findings(db, FileArtifacts(settings.home), identity, {}, settings.run.evaluation.max_truncated)
+        return bench_findings(db, artifact_store(settings), identity, {}, settings.run.evaluation.max_truncated)
 
 
 def _report(progress: Progress) -> None:
@@ -108,7 +108,7 @@ async def _verified(settings: Settings, folder: Path) -> dict[str, Any]:
     there = [folder / name for name in PAIRS if (folder / name).is_file()]
     if not there:
         return {}
-    sandbox = await open_port("verifier_sandbox", settings, FileArtifacts(settings.home))
+    sandbox = await open_port("verifier_sandbox", settings, artifact_store(settings))
     at_once = max(1, settings.sandbox.workers // 2) * settings.sandbox.calls
     try:
         summaries = {}

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from agent0.assembly.evaluation.benchmark_run import Plan, read_plan
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.cli import console, flags, lookup
 from agent0.cli.evaluation.options import HERE, Data, Out, written
 from agent0.errors import Agent0Error
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.projections.benchmark_scores import show_benchmark_run
 from agent0.report.benchmark_findings import QuestionItems, bench_findings
 from agent0.report.html.benchmark_page import bench_page
@@ -30,7 +30,7 @@ def bench_report(
     intervals, with tools beside without, where it fails, what it took, what its confidence is worth, and items that
     were not right (with their questions where the rows are at hand). --full prints the tables, too."""
     settings = flags.settings()
-    artifacts = FileArtifacts(settings.home)
+    artifacts = artifact_store(settings)
     with lookup.tables() as db:
         benchmark_run = show_benchmark_run(db, run)
         questions = _questions(benchmark_run["settings"], data)

@@ -2,11 +2,11 @@
 
 import typer
 
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.log.carriers import known_here
 from agent0.cli import console, flags, lookup
 from agent0.cli.evaluation.options import Out, written
 from agent0.cli.runs.show import print_why
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.projections.runs import resolve
 from agent0.report.charts.terminal_plot import plot
 from agent0.report.findings import RunFindings, findings
@@ -19,7 +19,7 @@ def report(run: console.Run = "LAST", out: Out = "", full: console.Full = False,
     """Say what came of a run in three lines, and write scores iteration over iteration with paired tests, where it
     fails, how tools are used, how varied tasks and solutions are into one self-contained HTML file; its path is printed
     last. --full prints the tables, too."""
-    artifacts = FileArtifacts(flags.settings().home)
+    artifacts = artifact_store(flags.settings())
     with lookup.tables() as db:
         name = resolve(db, run)
         text, results = page(db, artifacts, name), findings(db, artifacts, name)

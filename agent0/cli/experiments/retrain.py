@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.models.lineage import TouchedCheckpoint, touched
 from agent0.assembly.replay.compare_runs import gather
 from agent0.assembly.replay.forks import pairs_of
@@ -16,7 +17,6 @@ from agent0.cli.experiments.experiment import Name
 from agent0.errors import ConfigError
 from agent0.events.values import Role
 from agent0.experiments.compare_runs import same_checkpoint
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.report.score_answers import retrain_answer
 from agent0.settings import Settings
 
@@ -99,7 +99,7 @@ def _staying(settings: Settings, run: str, task: str, roles: Sequence[Role]) -> 
 
     async def work() -> list[TouchedCheckpoint]:
         async with reading_log(settings) as log:
-            return await touched(log, FileArtifacts(settings.home), run, task)
+            return await touched(log, artifact_store(settings), run, task)
 
     rows = console.run_async(work)
     return [f"{row['run']}/{row['checkpoint']}" for row in rows if row["run"] == run and row["role"] not in roles]

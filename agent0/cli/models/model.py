@@ -5,12 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.models.lineage import check_adapter
 from agent0.assembly.models.lineage import lineage as chain
 from agent0.assembly.runtime.read_models import sound_log
 from agent0.cli import console, flags, lookup
 from agent0.errors import LogError
-from agent0.infra.storage.artifacts import FileArtifacts
 
 
 def lineage(
@@ -26,7 +26,7 @@ def lineage(
 
     async def work() -> list[dict[str, Any]]:
         async with sound_log(settings) as log:
-            return await chain(log, FileArtifacts(settings.home), adapter)
+            return await chain(log, artifact_store(settings), adapter)
 
     checkpoints = console.run_async(work)
     if as_json:

@@ -1,5 +1,6 @@
 """Whom a person asks outside of any run: a model of any provider, or the student of a run."""
 
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.models.students import adapter_of, present_student
 from agent0.cli import flags, lookup
 from agent0.cli.models.named_model import model_flags
@@ -7,7 +8,6 @@ from agent0.config.catalogue import catalogue_model
 from agent0.config.setting_entries import amended
 from agent0.errors import NotFoundError
 from agent0.events.values import Artifact
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.projections.runs import show_run
 from agent0.settings import RunConfig, Settings
 
@@ -45,5 +45,5 @@ def _checkpoint(model: str, profile: str | None, values: dict[str, str]) -> tupl
         row = show_run(db, run)
     plan = amended(RunConfig.recorded(row["config"]), changes, settings.home)
     name = f"{run}/{checkpoint['checkpoint']}"
-    adapter = adapter_of(FileArtifacts(settings.home), name, checkpoint)
+    adapter = adapter_of(artifact_store(settings), name, checkpoint)
     return settings.model_copy(update={"run": plan, "profile": row["profile"]}), adapter, name

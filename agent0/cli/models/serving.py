@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.models.export import ExportSource, check_files, open_source
 from agent0.assembly.models.export import export as write
 from agent0.assembly.models.export import push as send
@@ -13,7 +14,6 @@ from agent0.assembly.models.parity import verify as compare
 from agent0.assembly.runtime.read_models import reading_log
 from agent0.cli import console, flags, lookup
 from agent0.errors import ConfigError, GateError
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.infra.weights.merge import KINDS
 
 Format = Literal["gguf", "gguf-merged", "merged", "adapter"]
@@ -28,7 +28,7 @@ URL = Annotated[str, typer.Option("--url", "--host", help="Server of models; emp
 
 async def _source(settings: Any, checkpoint: str, base: Path | None) -> ExportSource:
     async with reading_log(settings) as log:
-        return await open_source(log, FileArtifacts(settings.home), checkpoint, base)
+        return await open_source(log, artifact_store(settings), checkpoint, base)
 
 
 def export(
@@ -101,7 +101,7 @@ def verify(
         source = await _source(settings, checkpoint, base)
         if folder:
             return check_files(folder, source)
-        return await compare(source, FileArtifacts(settings.home), url or settings.models.ollama_url, name, tolerance)
+        return await compare(source, artifact_store(settings), url or settings.models.ollama_url, name, tolerance)
 
     comparison = console.run_async(work)
     _show(comparison, as_json)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from agent0.assembly.log.access import open_log
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.log.carriers import carried
 from agent0.assembly.models.diet import diets
 from agent0.assembly.requests.decisions import cancelling, pausing
@@ -17,7 +18,6 @@ from agent0.assembly.tracking.sinks import export as write
 from agent0.cli import console, flags, lookup
 from agent0.errors import LogError
 from agent0.events.base import Recorded
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.projections.events import story as chain
 from agent0.projections.events import unbroken
 from agent0.projections.runs import list_runs, resolve
@@ -79,7 +79,7 @@ def diet(run: console.Run = "LAST", as_json: console.Json = False) -> None:
 async def _read(run: str) -> list[Diet]:
     settings = flags.settings()
     async with sound_log(settings) as log:
-        return await diets(log, FileArtifacts(settings.home), run)
+        return await diets(log, artifact_store(settings), run)
 
 
 STOPPED = "stopped"

@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.models.lineage import TouchedCheckpoint, touched
 from agent0.assembly.runtime.read_models import sound_log
 from agent0.cli import console, flags, lookup
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.projections.runs import resolve
 from agent0.projections.tasks import list_tasks, show_task
 
@@ -70,7 +70,7 @@ def lineage(
 
     async def work() -> list[TouchedCheckpoint]:
         async with sound_log(settings) as log:
-            return await touched(log, FileArtifacts(settings.home), name, task)
+            return await touched(log, artifact_store(settings), name, task)
 
     checkpoints = console.run_async(work)
     console.table(checkpoints, as_json, ("run", "checkpoint", "events", "through", "adapter"))

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 import typer
 
 from agent0.assembly.api.trajectories import transcript_of
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.cli import console, flags, lookup
 from agent0.errors import ConfigError
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.projections.attempts import list_attempts, show_attempt
 from agent0.projections.evaluation_items import evaluated_run, list_items
 from agent0.projections.passages import PassageKind, search_passages
@@ -104,7 +104,7 @@ def export(
     """All attempts of a run as JSON lines on stdout, or the items of an evaluation, which are never training data."""
     with lookup.tables() as db:
         kind, name = "agent0" if format == "jsonl" else format, evaluated_run(db, run)
-        for row in rows_of(db, name, kind, FileArtifacts(flags.settings().home), evaluation):
+        for row in rows_of(db, name, kind, artifact_store(flags.settings()), evaluation):
             typer.echo(json.dumps(row, default=str))
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.runtime.port_openers import open_port
 from agent0.cli import console, flags
 from agent0.cli.lazy_group import takes_dashes
@@ -14,7 +15,6 @@ from agent0.errors import ConfigError
 from agent0.grading import Grade
 from agent0.grading.explanations import explain
 from agent0.grading.math.symbolic import settle
-from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.verification.labelled_pairs import PairSummary, decide_pairs, decoded, read_pairs, summary
 
 
@@ -42,7 +42,7 @@ def answer(
 async def _settled(grade: Grade) -> Grade:
     """``grade`` with the symbolic engine's decision."""
     settings = flags.settings()
-    sandbox = await open_port("verifier_sandbox", settings, FileArtifacts(settings.home))
+    sandbox = await open_port("verifier_sandbox", settings, artifact_store(settings))
     try:
         return await settle(grade, sandbox)
     finally:
@@ -59,7 +59,7 @@ def pairs(
     settings = flags.settings()
 
     async def work() -> PairSummary:
-        sandbox = await open_port("verifier_sandbox", settings, FileArtifacts(settings.home))
+        sandbox = await open_port("verifier_sandbox", settings, artifact_store(settings))
         try:
             at_once = max(1, settings.sandbox.workers // 2) * settings.sandbox.calls
             return summary(await decide_pairs(rows, sandbox, at_once))
