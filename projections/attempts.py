@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from agent0.errors import NotFoundError
 from agent0.events import alarms
@@ -193,6 +193,26 @@ def trajectory_of(db: sqlite3.Connection, run: str, attempt: str) -> Row:
     )
     names = ("id", "seq", "trajectory", "trajectory_artifact", "trajectory_problem", "capture")
     return rows[0] if rows else dict.fromkeys(names)
+
+
+def own_turns(attempt: Row) -> list[Row]:
+    """The turns of an attempt from the student's first on: the prompt, which may hold turns of examples, is before."""
+    transcript: list[Row] = attempt["transcript"]
+    written = [n for n, turn in enumerate(transcript) if turn["role"] == "assistant"]
+    own = written[-(attempt["turns"] or len(written)) :]
+    return transcript[own[0] :] if own else []
+
+
+def read_transcripts(db: sqlite3.Connection, run: str, attempts: Iterable[str]) -> Iterator[Row]:
+    """Read attempts of a run one by one: ``attempt``, ``turns``, and ``transcript`` or, of a long one,
+    ``transcript_artifact``; both None of one that has not ended."""
+    query = (
+        "SELECT attempts.attempt, turns, json_extract(body, '$.data.transcript') AS transcript,"
+        " json_extract(body, '$.data.transcript_artifact') AS transcript_artifact"
+        " FROM attempts LEFT JOIN events ON seq = attempted_seq WHERE attempts.run = ? AND attempts.attempt = ?"
+    )
+    for attempt in attempts:
+        yield from select(db, query, (run, attempt), ("transcript", "transcript_artifact"))
 
 
 def _confidence(db: sqlite3.Connection, row: Row) -> Row | None:

@@ -150,6 +150,12 @@ def list_tasks(
     )
 
 
+def questions_of(db: sqlite3.Connection, run: str) -> dict[str, str]:
+    """The question of each task of a run that has one, by the task's name."""
+    rows = select(db, "SELECT task, question FROM tasks WHERE run = ? AND question IS NOT NULL", (run,))
+    return {row["task"]: row["question"] for row in rows}
+
+
 def show_task(db: sqlite3.Connection, run: str, task: str) -> Row:
     """One task with its attempts, the teacher's receipt and its reviews.
 

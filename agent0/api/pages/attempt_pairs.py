@@ -10,10 +10,10 @@ from itertools import zip_longest
 
 from agent0.api.admission.keys import Key
 from agent0.api.context import ApiContext
-from agent0.api.pages.readings import own_turns
 from agent0.api.v1.runs import whole_attempt
 from agent0.api.v1.tasks import TaskRequest, submit_task
 from agent0.events.submissions import PREFIX
+from agent0.projections.attempts import own_turns
 from agent0.projections.base import Row
 from agent0.projections.evaluation_items import evaluated_run, is_item
 from agent0.projections.submissions import show_submission

@@ -10,7 +10,7 @@ from agent0.api.context import ApiContext
 from agent0.api.v1.runs import whole_attempt
 from agent0.assembly.models.token_heat import NO_TOKENS, token_heat
 from agent0.errors import NotFoundError
-from agent0.projections.attempts import list_attempts
+from agent0.projections.attempts import list_attempts, own_turns
 from agent0.projections.base import Row
 from agent0.projections.budgets import list_budgets
 from agent0.projections.checkpoints import find_checkpoint, list_checkpoints
@@ -143,14 +143,6 @@ def group_data(context: ApiContext, db: sqlite3.Connection, run: str, task: str)
     columns = [own_turns(row) for row in attempts]
     rows = [list(turns) for turns in zip_longest(*columns)]
     return {"run": name, "task": shown, "attempts": attempts, "turns": rows, "receipts": receipts}
-
-
-def own_turns(attempt: Row) -> list[Row]:
-    """The turns of an attempt from the student's first on: the prompt, which may hold turns of examples, is before."""
-    transcript: list[Row] = attempt["transcript"]
-    written = [n for n, turn in enumerate(transcript) if turn["role"] == "assistant"]
-    own = written[-(attempt["turns"] or len(written)) :]
-    return transcript[own[0] :] if own else []
 
 
 def trajectory_data(context: ApiContext, db: sqlite3.Connection, run: str, attempt: str, *, calls: bool = True) -> Row:

@@ -2,9 +2,12 @@
 
 import json
 import sqlite3
+from base64 import b64encode
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from heapq import nlargest
+from pathlib import Path
 
 from markupsafe import Markup
 
@@ -12,9 +15,12 @@ from agent0.ports.storage import Artifacts
 from agent0.projections.alarms import list_alarms
 from agent0.projections.attempts import list_attempts
 from agent0.projections.base import Row
+from agent0.projections.budgets import list_budgets
 from agent0.projections.checkpoints import list_checkpoints
+from agent0.projections.costs import iterations_used
 from agent0.projections.events import event_stats
 from agent0.projections.failures import list_failures
+from agent0.projections.model_usage import model_stats
 from agent0.projections.rewards import reward_curve
 from agent0.projections.tasks import list_tasks, patterns
 from agent0.projections.tool_calls import tool_stats
@@ -24,17 +30,21 @@ from agent0.report.answers import FEW
 from agent0.report.charts.learning_curve import curve_svg
 from agent0.report.charts.plots import Score, intervals, lines
 from agent0.report.charts.training_steps import step_panels
-from agent0.report.columns import shown_iteration
+from agent0.report.columns import model_columns, shown_iteration
 from agent0.report.diagnosis.findings import Diagnosis, observation_lines, setting_lines, step_words
 from agent0.report.diagnosis.replies import reply_lines
 from agent0.report.findings import RunFindings, findings
-from agent0.report.html.rendering import render
+from agent0.report.html.rendering import LONGEST, render
 from agent0.report.html.shown_records import shown_records
+from agent0.report.html.whole_run import whole_run
 from agent0.report.overview import overview, rows_for_people
 from agent0.report.run_benchmarks import benchmark_rows
 from agent0.report.tables import Cells, confidence_rows, pass_at_k_columns
+from agent0.routing.budgets import dollars
 
 ALL = -1
+SCRIPT = (Path(__file__).parent / "search.js").read_text(encoding="utf-8")
+"""What searches the page; it runs by its digest alone."""
 SLOWEST = 8
 
 
@@ -51,6 +61,8 @@ def page(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> str:
     return render(
         "page.html.jinja",
         run=summary,
+        **_search(),
+        **_costs(db, name),
         few=FEW,
         standing=summary["alarm_kinds"],
         found=results,
@@ -73,19 +85,40 @@ def page(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> str:
         failures=list_failures(db, name, status="", limit=ALL),
         events=event_stats(db, name),
         config=json.dumps(summary["config"], indent=2, ensure_ascii=False),
-        **_linked(db, summary, attempts),
+        **_linked(db, artifacts, summary, tasks, attempts),
     )
 
 
-def _linked(db: sqlite3.Connection, summary: Row, attempts: Sequence[Row]) -> Mapping[str, object]:
-    """What leads to tasks, attempts and events, and these."""
+def _search() -> Mapping[str, object]:
+    """The script that searches the page, and the digest by which a browser lets it run."""
+    digest = b64encode(sha256(SCRIPT.encode()).digest()).decode()
+    return {"script": Markup(SCRIPT), "script_sha": digest, "longest": LONGEST}  # noqa: S704 - a file of our own
+
+
+def _costs(db: sqlite3.Connection, run: str) -> Mapping[str, object]:
+    """What iterations used, what remote models took, and the budgets of the run, amounts in dollars."""
+    names = ("cap", "spent", "reserved")
+    budgets = [
+        {"budget": f"{row['scope']} {row['name']}", **{n: None if row[n] is None else dollars(row[n]) for n in names}}
+        for row in list_budgets(db, "run", run)
+    ]
+    models = [model_columns(row) for row in model_stats(db, ("model",), run)]
+    return {"used": iterations_used(db, run), "models": models, "budgets": budgets}
+
+
+def _linked(
+    db: sqlite3.Connection, artifacts: Artifacts, summary: Row, tasks: Sequence[Row], attempts: Sequence[Row]
+) -> Mapping[str, object]:
+    """What leads to tasks, attempts and events, and these: some with all that is known, the others with what was said."""
     name, why = summary["run"], _why(summary["why"])
     alarms = [{**alarm, "evidence": shown_by(alarm)} for alarm in list_alarms(db, name, status="", limit=ALL)]
     slowest = nlargest(SLOWEST, (a for a in attempts if a["wall_s"] is not None), key=lambda a: a["wall_s"])
     texts = [why["conclusion"], why["step"], *why["evidence"]] if why else []
     texts += [str(alarm["evidence"]) for alarm in (*summary["alarm_kinds"], *alarms)]
     records = shown_records(db, name, _picked(attempts), [*texts, *(str(attempt["attempt"]) for attempt in slowest)])
-    return {"why": why, "alarms": alarms, "slowest": slowest, "records": records, "link": records.link}
+    shown = {attempt["attempt"] for attempt in records.attempts}
+    whole = whole_run(db, artifacts, name, tasks, attempts, shown)
+    return {"why": why, "alarms": alarms, "slowest": slowest, "records": records, "whole": whole, "link": records.link}
 
 
 def _why(diagnosis: Diagnosis) -> Row | None:
