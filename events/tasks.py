@@ -9,6 +9,7 @@ from agent0.events.values import (
     Artifact,
     Capture,
     End,
+    Passage,
     RewardPart,
     Role,
     SelfCritique,
@@ -73,6 +74,8 @@ class TaskProposed(Event):
     trajectory_problem: str = ""
     """Why there is no trajectory; empty where there is one, and where it was not recorded."""
     capture: Capture = ""
+    passage: Passage | None = None
+    """Of a document, where the teacher was to write about one."""
 
 
 class TaskAccepted(Event):

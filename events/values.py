@@ -51,13 +51,26 @@ class TrainingStep(Value):
     """The weights were not moved: loss or norm is no finite number."""
 
 
-QUESTIONS = "questions"
-"""The family of tasks that are rows of a file. None is registered: there is nothing to draw or to solve."""
+QUESTIONS, DOCUMENTS = "questions", "documents"
+"""The families of tasks that are rows of a file, and of those that a teacher writes about passages of documents (their
+domain, too). Neither is registered: there is nothing to draw or to solve."""
+
+
+class Passage(Value):
+    """Characters ``start`` to ``end`` of a document's text, about which a teacher was to write a question. ``sha256``
+    is that of the passage, ``quotation`` the sentence that holds the answer; empty where no question came of it."""
+
+    document: str
+    sha256: str
+    start: int
+    end: int
+    quotation: str = ""
 
 
 class SourceRow(Value):
-    """The row of a file of questions that a task is, with what decides about answers to it: the published ``answer``,
-    or where a program is asked for ``tests`` of its function ``entry``, which ``answer`` passes."""
+    """The row of a file of questions that a task is, or the passage of a document that it is about, with what decides
+    about answers to it: the published ``answer``, or where a program is asked for ``tests`` of its function ``entry``,
+    which ``answer`` passes."""
 
     id: str
     epoch: int = 0
@@ -69,6 +82,8 @@ class SourceRow(Value):
     """The kind of its answer; empty: as the answer reads."""
     tolerance: Annotated[str, NOT_EMPTY] = ""
     """By how much a number may differ from the answer: ``0.01``, or ``1%`` of it; empty: not at all."""
+    passage: Annotated[str, NOT_EMPTY] = ""
+    """The text of the passage, where the student reads it before the question."""
 
 
 class Task(Value):

@@ -1,16 +1,19 @@
 """The teacher proposes a task on request."""
 
+from collections.abc import Sequence
+
 from agent0.evaluation.benchmarks.rows.question_file import questions
 from agent0.events.base import Event
 from agent0.events.tasks import TaskProposed, TaskRequested
-from agent0.events.values import QUESTIONS
+from agent0.events.values import DOCUMENTS, QUESTIONS
 from agent0.handlers import on
 from agent0.ports.models import Models
 from agent0.ports.storage import Artifacts, QuestionFile
 from agent0.rollout.claim_check import claim
-from agent0.rollout.prompts import prompt
-from agent0.rollout.teacher import exploring_bias, propose
+from agent0.rollout.prompts import ABOUT_PASSAGE, ANY, Prompt, prompt
+from agent0.rollout.teacher import Draft, exploring_bias, propose, propose_about
 from agent0.run.lifecycle import RunState
+from agent0.tasks.documents import draw_passage
 from agent0.tasks.families import task_length
 from agent0.tasks.questions import place, rows_of_iteration
 
@@ -22,18 +25,36 @@ REQUESTED = {"task", "iteration", "slot", "teacher", "seed"}
 async def propose_task(
     event: TaskRequested, run: RunState, models: Models, artifacts: Artifacts, question_file: QuestionFile
 ) -> list[Event]:
-    """Generate one proposal, or take the next row of the file of questions; text that holds no task is recorded with
-    its problem, not raised."""
+    """Generate one proposal, of a task or of a question about a passage, or take the next row of the file of questions;
+    text that holds no task is recorded with its problem, not raised."""
     if event.family == QUESTIONS:
         return [_row(event, run, question_file)]
-    return [await _draft(event, run, models, artifacts)]
+    write = _write_about if event.family == DOCUMENTS else _write
+    instructions, draft = await write(event, run, models, question_file)
+    inline, stored = claim(draft.trajectory, artifacts)
+    return [
+        TaskProposed(
+            **event.model_dump(include=REQUESTED),
+            text=draft.text,
+            proposal=draft.proposal,
+            problem=draft.problem,
+            prompt=instructions.version,
+            trajectory=inline,
+            trajectory_artifact=stored,
+            trajectory_problem=draft.trajectory_problem,
+            capture=draft.capture,
+            usage=draft.usage,
+            model=draft.model,
+            passage=draft.passage,
+        )
+    ]
 
 
-async def _draft(event: TaskRequested, run: RunState, models: Models, artifacts: Artifacts) -> TaskProposed:
-    """What the teacher writes."""
-    actor, rows = run.config.teacher, rows_of_iteration(run.config)
+async def _write(event: TaskRequested, run: RunState, models: Models, file: QuestionFile) -> tuple[Prompt, Draft]:
+    """What the teacher writes, and what it was asked with."""
+    actor = run.config.teacher
     instructions = prompt(actor.prompts, event.domain, "teacher", long=task_length(event.family) == "long")
-    draft = await propose(
+    return instructions, await propose(
         models.open(actor),
         instructions,
         domain=event.domain,
@@ -45,22 +66,33 @@ async def _draft(event: TaskRequested, run: RunState, models: Models, artifacts:
         group=run.run,
         task=event.task,
         unchecked=run.config.verification.unchecked != "refuse",
-        bias=exploring_bias(actor, event.slot - rows, run.config.tasks - rows),
+        bias=_bias(event, run),
     )
-    inline, stored = claim(draft.trajectory, artifacts)
-    return TaskProposed(
-        **event.model_dump(include=REQUESTED),
-        text=draft.text,
-        proposal=draft.proposal,
-        problem=draft.problem,
-        prompt=instructions.version,
-        trajectory=inline,
-        trajectory_artifact=stored,
-        trajectory_problem=draft.trajectory_problem,
-        capture=draft.capture,
-        usage=draft.usage,
-        model=draft.model,
+
+
+async def _write_about(event: TaskRequested, run: RunState, models: Models, file: QuestionFile) -> tuple[Prompt, Draft]:
+    """What the teacher writes about a passage of a document for training, which the request's seed draws."""
+    actor, plan = run.config.teacher, run.config.documents
+    instructions = prompt(actor.prompts, ANY, ABOUT_PASSAGE)
+    passage, text = draw_passage(file.documents(plan), "train", event.seed)
+    return instructions, await propose_about(
+        models.open(actor),
+        instructions,
+        passage,
+        text,
+        shown=plan.shown,
+        config=actor,
+        seed=event.seed,
+        adapter=event.adapter,
+        group=run.run,
+        task=event.task,
+        bias=_bias(event, run),
     )
+
+
+def _bias(event: TaskRequested, run: RunState) -> Sequence[tuple[str, float]]:
+    rows = rows_of_iteration(run.config)
+    return exploring_bias(run.config.teacher, event.slot - rows, run.config.tasks - rows)
 
 
 def _row(event: TaskRequested, run: RunState, file: QuestionFile) -> TaskProposed:

@@ -229,7 +229,10 @@ def test_a_held_out_file_is_compared_with_the_rows_for_training(tmp_path: Path) 
     assert read["near_copies"] == [{"location": "f.jsonl, line 4", "repeated": "test.jsonl, line 1", "similarity": 1.0}]
     assert read["heldout"] == "test.jsonl" and read["split"]["train"] == 49 and sum(read["split"].values()) == 52
     shown = agent0("questions", "check", str(tmp_path / "f.jsonl"), "--held-out", str(heldout)).out
-    assert "held out: 3 rows of test.jsonl" in shown and "copy a held-out row, and are not trained on" in shown
+    assert (
+        "held out: 3 rows of test.jsonl" in shown
+        and "1 row for training nearly copies a held-out row, and is not trained on" in shown
+    )
     write(heldout, [{**GOOD[3], "answer": "7"}])
     ((line, column, fault),) = faults(tmp_path / "f.jsonl", "--held-out", str(heldout))
     assert (line, column) == ("4", "answer") and "whose answer is '7'" in fault

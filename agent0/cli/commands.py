@@ -174,10 +174,11 @@ COMMANDS: Mapping[str, str | Noun] = {
         },
     ),
     "questions": Noun(
-        "Files of questions with answers that runs are trained on.",
+        "Files of questions with answers that runs are trained on; what a teacher writes about documents.",
         {
             "check": "tasks.questions:check",
             "ledger": "tasks.questions:ledger",
+            "write": "tasks.questions:write",
         },
     ),
     "reward": Noun(

@@ -101,6 +101,7 @@ agent0 questions check mine.jsonl --columns question=Frage,answer=Antwort --tole
 agent0 questions check train.jsonl --held-out test.jsonl
 agent0 questions check rows.csv --template question.jinja
 agent0 questions ledger LAST
+agent0 questions write docs --out heldout.jsonl --split test --model qwen2.5-coder-0.5b-instruct
 agent0 report LAST
 agent0 report LAST --full --out page.html
 agent0 reward list agent0

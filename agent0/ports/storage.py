@@ -1,4 +1,4 @@
-"""Roles of storage: artifacts, a run's history, benchmark rows, questions."""
+"""Roles of storage: artifacts, a run's history, benchmark rows, questions, documents."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from agent0.events.base import Recorded
 from agent0.events.benchmarks import BenchmarksIndexed
 from agent0.events.values import Artifact, Task
 from agent0.ports.models import Embedder
-from agent0.settings import CurriculumConfig, QuestionsConfig
+from agent0.settings import CurriculumConfig, DocumentsConfig, QuestionsConfig
 
 FILE_MARK = "\x1c"
 """Begins a file, in a text that holds several; its name follows, up to the end of the line. No JSON has this sign."""
@@ -26,6 +26,26 @@ class Dataset:
     sha256: str
 
 
+@dataclass(frozen=True)
+class Document:
+    """A text file of a folder: its path in it, its text, and the sha256 of its bytes."""
+
+    name: str
+    text: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class DocumentFolder:
+    """The text files of a folder, by path; ``left_out``: (path, why) of all others. ``sha256`` is that of the paths
+    and digests of ``documents``."""
+
+    name: str
+    documents: tuple[Document, ...]
+    left_out: tuple[tuple[str, str], ...]
+    sha256: str
+
+
 class BenchmarkFiles(Protocol):
     """Reads files of benchmark rows in the folder that the user names."""
 
@@ -40,7 +60,7 @@ class BenchmarkFiles(Protocol):
 
 
 class QuestionFile(Protocol):
-    """Reads the file of questions that a run's tasks are from."""
+    """Reads the file of questions that a run's tasks are from, and the documents that its teacher writes about."""
 
     def read(self, plan: QuestionsConfig) -> Dataset:
         """Read the file of ``plan``.
@@ -48,6 +68,15 @@ class QuestionFile(Protocol):
         Raises:
             DependencyError: it is not there, or has another digest than ``plan`` where that names one.
             ConfigError: it cannot be read. RequirementsError: it is Parquet, whose reader is not installed.
+        """
+        ...
+
+    def documents(self, plan: DocumentsConfig) -> DocumentFolder:
+        """Read the folder of ``plan``.
+
+        Raises:
+            DependencyError: it is not there, or its files have another digest than ``plan`` where that names one.
+            ConfigError: it has no text, or too much.
         """
         ...
 

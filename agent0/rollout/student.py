@@ -87,11 +87,13 @@ async def solve(task: Task, prompt: Prompt, conditions: Conditions) -> AttemptRe
 def begin(
     task: Task, prompt: Prompt, config: StudentConfig, available: Mapping[str, Tool] | None = None
 ) -> AttemptProgress:
-    """Start an attempt: returns its progress before the first turn; of the task only question and subgoals are read.
+    """Start an attempt: returns its progress before the first turn; of the task only question, subgoals and a passage
+    that the student is to read are looked at.
 
     ``available`` are the tools there are, None: the registered ones.
     """
-    turns = render(prompt, {"question": task.question, "domain": task.domain})
+    passage = f"{task.row.passage}\n\n" if task.row and task.row.passage else ""
+    turns = render(prompt, {"question": f"{passage}{task.question}", "domain": task.domain})
     specs = specs_of(config.tools, available) if config.max_calls and config.form in FORMS else ()
     factor = config.long_factor if task.kind == "long" else 1
     return AttemptProgress(

@@ -1,12 +1,13 @@
 """The teacher's rollout: how it is prompted for a task, and how its answer is parsed."""
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from agent0.chat_format import LONGEST_ANSWER
 from agent0.events.base import sha256
-from agent0.events.values import Artifact, Capture, Task, Trajectory, Turn, Usage
+from agent0.events.values import Artifact, Capture, Passage, Task, Trajectory, Turn, Usage
 from agent0.grading.answer_types import ANSWER_KIND
 from agent0.ports.models import GenerateRequest, Model, Sampling
 from agent0.rollout.prompts import Prompt, render
@@ -21,6 +22,7 @@ from agent0.rollout.proposals import (
 from agent0.rollout.trajectories import assemble, total_usage
 from agent0.settings import ActorConfig, TeacherConfig
 from agent0.tasks.curriculum.sampler import ANY_LEVEL
+from agent0.tasks.document_questions import in_tags, read_document_question
 from agent0.tasks.families import OPEN_FAMILY, families, task_length
 from agent0.tasks.splits import task_of
 from agent0.tasks.subgoals import LONGEST_STEP, MOST_STEPS, split
@@ -43,6 +45,8 @@ class Draft:
     capture: Capture
     usage: Usage
     model: str
+    passage: Passage | None = None
+    """What it was to ask about, with the sentence that holds the answer."""
 
 
 def request_turns(prompt: Prompt, domain: str, family: str, level: int, seed: int = 0) -> tuple[Turn, ...]:
@@ -73,14 +77,54 @@ async def propose(
     Raises:
         DependencyError, TransientError: from the model.
     """
-    sampling = Sampling(config.temperature, config.top_p, config.max_tokens, seed, tuple(bias))
     turns = request_turns(prompt, domain, family, level, seed)
     schema = task_schema(long=task_length(family) == "long") if config.json_schema else None
-    request = GenerateRequest(turns, sampling, adapter=adapter, group=group, schema=schema, task=task)
+    read = partial(read_proposal, domain=domain, family=family, level=level, unchecked=unchecked)
+    return await _draft(
+        model,
+        GenerateRequest(turns, _sampling(config, seed, bias), adapter=adapter, group=group, schema=schema, task=task),
+        read,
+    )
+
+
+async def propose_about(
+    model: Model,
+    prompt: Prompt,
+    passage: Passage,
+    text: str,
+    *,
+    shown: bool,
+    config: ActorConfig,
+    seed: int,
+    adapter: Artifact | None = None,
+    group: str = "",
+    task: str = "",
+    bias: Sequence[tuple[str, float]] = (),
+) -> Draft:
+    """Ask ``model`` for one question about ``passage``, whose characters are ``text``; ``shown``: the student reads
+    them. The rest as for ``propose``."""
+    turns = render(prompt, {"passage": in_tags(text)})
+    quoted = passage
+
+    def read(reply: str) -> tuple[Task | None, str]:
+        nonlocal quoted
+        proposal, quoted, problem = read_document_question(reply, passage, text, shown=shown)
+        return proposal, problem
+
+    request = GenerateRequest(turns, _sampling(config, seed, bias), adapter=adapter, group=group, task=task)
+    return replace(await _draft(model, request, read), passage=quoted)
+
+
+def _sampling(config: ActorConfig, seed: int, bias: Sequence[tuple[str, float]]) -> Sampling:
+    return Sampling(config.temperature, config.top_p, config.max_tokens, seed, tuple(bias))
+
+
+async def _draft(model: Model, request: GenerateRequest, read: Callable[[str], tuple[Task | None, str]]) -> Draft:
+    """The model's reply, as ``read`` reads it unless it was cut off."""
     written = await model.generate(request)
-    proposal, problem = read_proposal(written.text, domain, family, level, unchecked)
+    proposal, problem = read(written.text)
     if written.finish == "length":
-        proposal, problem = None, f"the reply was cut off at {config.max_tokens} tokens"
+        proposal, problem = None, f"the reply was cut off at {request.sampling.max_tokens} tokens"
     trajectory, why = assemble([written])
     usage = total_usage([written])
     return Draft(_kept(written.text), proposal, problem, trajectory, why, written.capture, usage, written.model)

@@ -31,7 +31,8 @@ def redone(state: RunState, config: RunConfig, *, another_base: bool = False) ->
 
 
 def _shape(config: RunConfig) -> tuple[object, ...]:
-    return config.seed, config.tasks, config.refill, config.attempts, config.curriculum, config.questions
+    sizes = config.seed, config.tasks, config.refill, config.attempts
+    return *sizes, config.curriculum, config.questions, config.documents
 
 
 def _same_order(before: RunConfig, after: RunConfig) -> bool:

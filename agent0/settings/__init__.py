@@ -13,7 +13,7 @@ from pydantic import Field, PrivateAttr
 
 from agent0.events.base import sha256
 from agent0.settings.base import LARGEST, Frozen
-from agent0.settings.curriculum import CurriculumConfig, QuestionsConfig
+from agent0.settings.curriculum import CurriculumConfig, DocumentsConfig, QuestionsConfig
 from agent0.settings.evaluation import Action, EnergyConfig, EvaluationConfig, GuardConfig, VerificationConfig
 from agent0.settings.process import (
     ApiSettings,
@@ -58,6 +58,7 @@ __all__ = [
     "CalibratorConfig",
     "CapSettings",
     "CurriculumConfig",
+    "DocumentsConfig",
     "EnergyConfig",
     "EvaluationConfig",
     "Frozen",
@@ -129,6 +130,7 @@ class RunConfig(Frozen):
     policy: PolicyConfig = PolicyConfig()
     curriculum: CurriculumConfig = CurriculumConfig()
     questions: QuestionsConfig = QuestionsConfig()
+    documents: DocumentsConfig = DocumentsConfig()
     rewards: RewardConfig = RewardConfig()
     training: TrainingConfig = TrainingConfig()
     verification: VerificationConfig = VerificationConfig()

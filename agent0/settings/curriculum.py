@@ -1,4 +1,4 @@
-"""Settings of where tasks come from: the curriculum, and a file of questions."""
+"""Settings of where tasks come from: the curriculum, a file of questions, and a folder of documents."""
 
 from typing import Literal
 
@@ -96,3 +96,12 @@ class QuestionsConfig(Frozen):
     def order(self) -> tuple[object, ...]:
         """What decides, with a run's seed, which rows are asked in which order."""
         return self.sha256, self.heldout_sha256, tuple(sorted(self.columns.items())), self.template
+
+
+class DocumentsConfig(Frozen):
+    """A folder of text files about whose passages the teacher writes questions (SPICE, arXiv 2510.24684)."""
+
+    folder: str = Field("", description="folder with .txt, .md and .rst files; empty: none. run start --documents")
+    share: float = Field(1.0, gt=0, le=1, description="share of the teacher's tasks that are about its passages")
+    shown: bool = Field(False, description="whether the student reads the passage before the question")
+    sha256: str = Field("", pattern=r"^([0-9a-f]{64})?$", description="of its files; filled in where a run begins")

@@ -1,4 +1,4 @@
-"""Rows of a file as tasks: how many an iteration asks, and in which order."""
+"""Rows of a file and passages of documents as tasks: how many an iteration asks, and in which order."""
 
 import random
 from functools import lru_cache
@@ -10,6 +10,12 @@ def rows_of_iteration(config: RunConfig) -> int:
     """How many of an iteration's ``tasks`` are rows: its first slots."""
     plan = config.questions
     return max(1, round(plan.share * config.tasks)) if plan.file else 0
+
+
+def passages_of_iteration(config: RunConfig) -> int:
+    """How many of an iteration's tasks are about passages of documents: its slots behind those of rows."""
+    plan, rest = config.documents, config.tasks - rows_of_iteration(config)
+    return min(rest, max(1, round(plan.share * rest))) if plan.folder else 0
 
 
 def place(number: int, rows: int, seed: int, levels: tuple[int, ...] = ()) -> tuple[int, int]:

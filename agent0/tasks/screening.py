@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from agent0.events.tasks import RefusalReason
-from agent0.events.values import Task
+from agent0.events.values import QUESTIONS, Task
 from agent0.tasks.families import rejection
 from agent0.tasks.splits import split_of_task
 
@@ -161,7 +161,7 @@ def _decide(
     near += siblings.nearest(vector)
     closest = max(near, default=0.0)
     novelty = round(1 - closest, 6)
-    if near and closest > limit and entry.proposal.row is None:
+    if near and closest > limit and entry.proposal.family != QUESTIONS:
         return Decision(entry.task, entry.slot, "similar", f"similarity {closest:.4f} > {limit}", novelty, against)
     return Decision(entry.task, entry.slot, None, "", novelty, against)
 
@@ -176,10 +176,10 @@ def _refusal(entry: Proposed, proposal: Task, duplicate: bool, findings: Finding
         return fault
     if findings.fault:
         return findings.fault
-    if proposal.row is None and (split := split_of_task(proposal)) != "train":  # a row's file decides of it
+    if proposal.row is None and (split := split_of_task(proposal)) != "train":  # else its file or document decides
         return "reserved", f"kept for {split}"
     if findings.overlap:
         return "contaminated", findings.overlap
-    if duplicate and proposal.row is None:
+    if duplicate and proposal.family != QUESTIONS:
         return "duplicate", proposal.canonical[:200]
     return None

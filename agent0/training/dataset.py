@@ -9,7 +9,7 @@ from agent0.events.base import Recorded
 from agent0.events.benchmarks import TaskReviewed
 from agent0.events.checkpoints import TrainingRequested
 from agent0.events.tasks import ResultVerified, RewardAssigned, TaskAttempted, TaskProposed
-from agent0.events.values import Role, Task, Turn
+from agent0.events.values import QUESTIONS, Role, Task, Turn
 from agent0.ports.storage import Artifacts, History
 from agent0.rollout.claim_check import redeem
 from agent0.training.scored_trajectory import ScoredTrajectory
@@ -101,7 +101,7 @@ def _join(request: TrainingRequested, events: Iterable[Recorded]) -> _Joined:
             case TaskAttempted() as event if request.role == "student":
                 joined.written[event.attempt] = recorded
             # a row of a file was written by no teacher
-            case TaskProposed() as event if request.role == "teacher" and not (event.proposal and event.proposal.row):
+            case TaskProposed() as event if request.role == "teacher" and not _is_row(event):
                 joined.written[event.task] = recorded
             case ResultVerified() as event:
                 joined.verdicts[event.attempt] = event.correct
@@ -110,6 +110,10 @@ def _join(request: TrainingRequested, events: Iterable[Recorded]) -> _Joined:
             case RewardAssigned() as event:
                 _add_reward(joined, request.role, event)
     return joined
+
+
+def _is_row(event: TaskProposed) -> bool:
+    return event.proposal is not None and event.proposal.family == QUESTIONS
 
 
 def _add_reward(joined: _Joined, role: Role, event: RewardAssigned) -> None:

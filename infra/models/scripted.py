@@ -34,6 +34,8 @@ END = 5
 """Token ids below 256 are control tokens, which no text encodes to; the others hold up to four bytes of text."""
 
 _own_answer = re.compile(r"^Is your answer (.*) right\? Reply with Yes or No", re.DOTALL)
+_tagged_passage = re.compile(r"<passage>\n(.*)\n</passage>", re.DOTALL)
+_gap = re.compile(r"Which word is missing: (.*___.*)\Z", re.DOTALL)
 _option = re.compile(r"latency=(\d{1,3}(?:\.\d{1,6})?)")
 
 
@@ -202,9 +204,29 @@ def _say(request: GenerateRequest, skill: int, rng: random.Random) -> str:
             return _act(*long, written, bool(request.prefill), skill, rng)
     if task := _task(question):
         return _attempt(request, *task, skill, rng)
+    if passage := _tagged_passage.search(question):
+        return _about(passage[1], rng)
+    if gap := _gap.search(question):
+        return _filled(question, gap, rng)
     if target := requested(question):
         return _proposal(*target, skill, rng)
     return "I cannot tell."
+
+
+def _about(passage: str, rng: random.Random) -> str:
+    """A question about a word of a sentence of ``passage``, which it leaves out; now and then one that asks nothing."""
+    sentences = [" ".join(text.split()) for text in re.split(r"(?<=[.!?])\s+|\n\s*\n", passage)]
+    sentence = rng.choice([text for text in sentences if len(text.split()) > 3] or sentences)
+    word = rng.choice([word for word in re.findall(r"\w+", sentence) if sentence.count(word) == 1] or ["none"])
+    question = f"Which word is missing: {sentence.replace(word, '___')}"
+    return f"Question: {question}\nAnswer: {word}\nSentence: {sentence}" if rng.random() < 0.8 else sentence
+
+
+def _filled(text: str, gap: re.Match[str], rng: random.Random) -> str:
+    """The word of the passage above a question that fills its gap; a guess where there is none."""
+    before, _, after = " ".join(gap[1].split()).partition("___")
+    word = re.search(rf"{re.escape(before)}(\w+){re.escape(after)}", " ".join(text[: gap.start()].split()))
+    return f"\\boxed{{{word[1]}}}" if word and rng.random() < 0.7 else "\\boxed{nothing}"
 
 
 def _critique(questions: Sequence[str], answer: str, rng: random.Random) -> str:

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agent0.errors import ConfigError, DependencyError, NotFoundError, RequirementsError
+from agent0.infra.storage.documents import read_documents, require_same
 from agent0.infra.storage.files import read_regular
 from agent0.infra.storage.row_formats import arrow_rows, csv_rows, parquet_rows, saved_files
-from agent0.ports.storage import FILE_MARK, BenchmarkFiles, Dataset, QuestionFile
-from agent0.settings import QuestionsConfig
+from agent0.ports.storage import FILE_MARK, BenchmarkFiles, Dataset, DocumentFolder, QuestionFile
+from agent0.settings import DocumentsConfig, QuestionsConfig
 
 LARGEST = 512 << 20
 """Bytes of a file, unpacked."""
@@ -34,16 +35,20 @@ class BenchmarkFolder(BenchmarkFiles):
 
 
 class LocalQuestions(QuestionFile):
-    """Files of questions on this machine. What was read with the digest that a run names is not read again."""
+    """Files of questions and folders of documents on this machine. What was read with the digest that a run names is
+    not read again. ``home``: where it is kept which documents a folder had."""
 
-    def __init__(self) -> None:
+    def __init__(self, home: Path | None = None) -> None:
         self._read: dict[tuple[str, str], Dataset] = {}
+        self._folders: dict[tuple[str, str], DocumentFolder] = {}
+        self._home = home
 
     def read(self, plan: QuestionsConfig) -> Dataset:
         """As ``QuestionFile.read``."""
         key = plan.file, plan.sha256
         if key not in self._read:
-            path = require_questions(plan)
+            require_questions(plan)
+            path = Path(plan.file)
             rows = load(path)
             if plan.sha256 not in ("", rows.sha256):
                 why = f"It has changed: its sha256 is {rows.sha256[:12]}, that of the run's {plan.sha256[:12]}."
@@ -54,15 +59,24 @@ class LocalQuestions(QuestionFile):
             self._read[key] = rows
         return self._read[key]
 
+    def documents(self, plan: DocumentsConfig) -> DocumentFolder:
+        """As ``QuestionFile.documents``."""
+        key = plan.folder, plan.sha256
+        if key not in self._folders:
+            folder = read_documents(Path(plan.folder))
+            require_same(folder, plan, self._home)
+            if not plan.sha256:
+                return folder
+            self._folders[key] = folder
+        return self._folders[key]
 
-def require_questions(plan: QuestionsConfig) -> Path:
-    """Return the path of the file of ``plan``; raises DependencyError where it, or the held-out one, is not there."""
-    paths = [Path(name) for name in (plan.file, plan.heldout) if name]
-    for path in paths:
-        if not path.exists():
-            fix = "Put it there, or name another one."
-            raise DependencyError(f"The file of questions {path}", "It is not there.", fix)
-    return paths[0]
+
+def require_questions(plan: QuestionsConfig, documents: DocumentsConfig | None = None) -> None:
+    """Raises DependencyError where a file that ``plan`` names, or the folder of ``documents``, is not there."""
+    named = [("file of questions", name) for name in (plan.file, plan.heldout)]
+    for what, name in [*named, ("folder of documents", documents.folder if documents else "")]:
+        if name and not Path(name).exists():
+            raise DependencyError(f"The {what} {name}", "It is not there.", "Put it there, or name another one.")
 
 
 def find(folder: Path, names: Sequence[str], what: str, parts: Sequence[str] = ()) -> Dataset:

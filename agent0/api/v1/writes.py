@@ -23,7 +23,7 @@ from agent0.projections.base import Row
 from agent0.settings import LARGEST, Settings
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=responses(402))
-REACHES_OUT = (".base_url", ".key_env", "questions.file", "questions.heldout", "questions.template")
+REACHES_OUT = (".base_url", ".key_env", "questions.file", "questions.heldout", "questions.template", "documents.folder")
 """Settings that say whom a run calls, with which secret, and what file of the server's it reads."""
 MOST_ROWS = 10_000
 """Rows of questions in a request."""

@@ -168,6 +168,7 @@ class Folder:
         plugins: Plugins = (),
         questions: Questions | None = None,
         heldout: Questions | None = None,
+        documents: str | Path | None = None,
         say: Say | None = None,
         wait: bool = True,
     ) -> Run:
@@ -180,6 +181,7 @@ class Folder:
             plugins: Python files with rewards, verifiers, tools or families of yours.
             questions: a file of questions with answers, or the rows themselves, which are stored in the folder.
             heldout: the held-out ones, likewise.
+            documents: a folder of text files that the teacher writes questions about.
             say: takes lines about how it goes.
             wait: False returns once it has begun: a thread executes it, and pauses it when this process ends.
 
@@ -191,6 +193,7 @@ class Folder:
         files = [str(Path(path).absolute()) for path in plugins]
         rows = {"run.questions.file": questions, "run.questions.heldout": heldout}
         stored = {key: str(stored_rows(self.settings.home, each)) for key, each in rows.items() if each is not None}
+        stored |= {"run.documents.folder": str(documents)} if documents else {}
         chosen = self._settings(profile, {**settings, **stored, **({"plugins": files} if files else {})})
         prepared_settings = run_sync(lambda: prepared(chosen, tell=say or (lambda _: None)))
         return self._execute(prepared_settings, started(prepared_settings, name), say, wait=wait)

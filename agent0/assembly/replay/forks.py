@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from agent0.assembly.replay.past_states import differing, run_start, state_at
 from agent0.assembly.replay.state_snapshots import state_snapshots
 from agent0.assembly.runtime.plugins import check_plugins, known_handlers
+from agent0.assembly.runtime.port_openers import benchmark_files
 from agent0.assembly.runtime.stamping import new_token, recorded
 from agent0.assembly.validate.base_model import check_bases
 from agent0.assembly.validate.questions import forked_questions
@@ -100,23 +101,24 @@ async def check_rows(log: Log, run: str, files: BenchmarkFiles) -> None:
                     requested_benchmark(request, {key: item.rows}, files)
 
 
-async def check_resumed(log: Log, run: str, files: BenchmarkFiles, snapshots: Snapshots | None = None) -> None:
+async def check_resumed(log: Log, run: str, settings: Settings, snapshots: Snapshots | None = None) -> None:
     """Raises ConfigError where ``run`` holds an adapter whose base was replaced by another since, began with a plugin
-    that is not loaded, or scores benchmarks whose rows, in ``files``, are others now; DependencyError where its file of
-    questions has changed or is gone."""
+    that is not loaded, or scores benchmarks whose rows are others now; DependencyError where its file of questions, or
+    a document, has changed or is gone."""
     await _check_plugins(log, run)
     begun = await run_start(log, run)
     if begun and isinstance(begun.event, RunStarted):
-        plan = RunConfig.recorded(begun.event.config).questions
-        if plan.file:
-            await asyncio.to_thread(LocalQuestions().read, plan)
-        if plan.heldout:
-            await asyncio.to_thread(LocalQuestions().read, plan.of_heldout)
+        config, file = RunConfig.recorded(begun.event.config), LocalQuestions(settings.home)
+        for plan in (config.questions, config.questions.of_heldout):
+            if plan.file:
+                await asyncio.to_thread(file.read, plan)
+        if config.documents.folder:
+            await asyncio.to_thread(file.documents, config.documents)
     async for _ in read_branch(log, run, ["CheckpointTrained"]):
         state = await state_at(log, run, snapshots=snapshots)
         await check_bases(log, state, state.config)
         break
-    await check_rows(log, run, files)
+    await check_rows(log, run, benchmark_files(settings))
 
 
 async def _check_plugins(log: Log, run: str) -> None:

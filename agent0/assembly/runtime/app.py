@@ -24,13 +24,15 @@ from agent0.assembly.runtime.stamping import code_rev, new_token, recorded, utc_
 from agent0.errors import Agent0Error, AuthError, DependencyError
 from agent0.events.base import Event, Recorded
 from agent0.events.runs import RunStarted
+from agent0.events.values import DOCUMENTS
 from agent0.handlers import Handler, require_plugins
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.streams import Reactor
 from agent0.infra.storage.datasets import require_questions
 from agent0.ports.storage import Artifacts
 from agent0.provenance.fork_history import Branches
-from agent0.rollout.prompts import ANY, CRITIQUE, JUDGE, prompt
+from agent0.rollout.prompts import ABOUT_PASSAGE, ANY, CRITIQUE, JUDGE, prompt
+from agent0.rollout.student import student_prompt
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import ActorConfig, RunConfig, Settings
 from agent0.state.rules import VERSIONS
@@ -126,6 +128,8 @@ def started(settings: Settings, name: str = "") -> Recorded:
     ]
     if settings.run.verification.judge.provider:
         prompts += [prompt(settings.run.verification.judge.prompts, d, JUDGE) for d in domains]
+    if settings.run.documents.folder:
+        prompts += [prompt(roles["teacher"], ANY, ABOUT_PASSAGE), student_prompt(settings.run.student, DOCUMENTS)]
     if settings.run.student.self_critique:
         prompts.append(prompt(roles["student"], ANY, CRITIQUE))
     title = name or settings.profile
@@ -168,8 +172,8 @@ async def lacks(
     handler, run = handlers[reactor.name], config if isinstance(config, RunConfig) else RunConfig.recorded(config)
     looks: list[Callable[[], object]] = [partial(require_plugins, run)] if handler.plugins else []
     looks += [partial(_check_actor, actor) for actor in _actors(handler, run)]
-    if "question_file" in handler.ports and run.questions.file:
-        looks.append(partial(require_questions, run.questions))
+    if "question_file" in handler.ports:
+        looks.append(partial(require_questions, run.questions, run.documents))
     if "embedders" in handler.ports:
         looks.append(partial(_check_embedder, run))
     for look in looks:

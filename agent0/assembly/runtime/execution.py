@@ -10,7 +10,6 @@ from agent0.assembly.log.waits import write_waits
 from agent0.assembly.replay.forks import check_resumed
 from agent0.assembly.replay.state_snapshots import state_snapshots
 from agent0.assembly.runtime.app import App, open_app, run_handlers
-from agent0.assembly.runtime.port_openers import benchmark_files
 from agent0.assembly.runtime.progress import Progress
 from agent0.assembly.runtime.read_models import catch_up, reading, run_projector
 from agent0.assembly.runtime.stamping import recorded, utc_now
@@ -25,6 +24,8 @@ from agent0.events.base import Recorded
 from agent0.events.runs import RunPaused, RunResumed, RunStarted
 from agent0.experiments.smaller_run import difference, shrunk
 from agent0.infra.log.event_log import Log
+from agent0.infra.storage.datasets import LocalQuestions
+from agent0.infra.storage.documents import keep_manifest
 from agent0.infra.storage.files import NAME, shortage
 from agent0.projections.base import Row
 from agent0.projections.events import list_events
@@ -66,6 +67,8 @@ async def prepared(
         RequirementsError: something is missing.
     """
     run = await asyncio.to_thread(with_questions, settings.run, settings.typed)
+    if run.documents.folder:
+        await asyncio.to_thread(keep_manifest, LocalQuestions().documents(run.documents), settings.home)
     roles = undecided(settings)
     settings = settings.model_copy(update={"run": untrained(run, roles)})
     check_names(settings.run)
@@ -117,7 +120,7 @@ async def execute_run(
     async with contextlib.AsyncExitStack() as stack:
         app = await _opened(stack, settings, observer, wait)
         if begin is None or not isinstance(begin.event, RunStarted):
-            await check_resumed(app.log, run, benchmark_files(app.settings), state_snapshots(app.settings, app.log))
+            await check_resumed(app.log, run, app.settings, state_snapshots(app.settings, app.log))
         await catch_up(app.settings, app.log)  # tables that cannot be kept must be found out before the run begins
         await pause_abandoned(app.settings, app.log, run, observer)
         try:

@@ -107,7 +107,7 @@ async def open_port(
         "embedders": lambda: OpenEmbedders(settings),
         "contamination": lambda: BenchmarkRows(settings.benchmarks.folder, settings.home / "cache"),
         "benchmark_files": lambda: benchmark_files(settings),
-        "question_file": LocalQuestions,
+        "question_file": lambda: LocalQuestions(settings.home),
         "tool_cache": ToolCache,
         "web": lambda: WebProxy(settings.web),
         "tools": tools,

@@ -11,6 +11,7 @@ from agent0.evaluation.benchmarks.rows.question_file import heldout_share
 from agent0.events.values import Split
 from agent0.run.canaries import TASKS, canaries
 from agent0.settings import ActorConfig, CurriculumConfig, RunConfig
+from agent0.settings.roles import is_packaged
 from agent0.tasks.answer_length import context_needed, tokens_needed
 from agent0.tasks.families import KINDS, OPEN_FAMILY, families, gym, requested_families
 from agent0.tasks.splits import heldout
@@ -27,6 +28,7 @@ def check_curriculum(run: RunConfig) -> None:
     plan = run.curriculum
     if plan.band[0] >= plan.band[1]:
         raise ConfigError(f"run.curriculum.band = {list(plan.band)} is empty.", "The first must be lower.")
+    _check_documents(run)
     if not run.has_teacher:
         return
     if plan.kind == "rising" and run.time_limit:
@@ -46,6 +48,18 @@ def check_curriculum(run: RunConfig) -> None:
     if plan.kind == "teacher" and provider_of(run.teacher).draws:
         why = f"Provider {run.teacher.provider} writes the level that it is told."
         raise ConfigError("run.curriculum.kind = teacher does not fit.", why, "Choose another provider, or kind.")
+
+
+def _check_documents(run: RunConfig) -> None:
+    """Somebody must write about them who reads."""
+    if not run.documents.folder:
+        return
+    if not run.has_teacher:
+        why = "All tasks are rows of a file of questions, and no teacher writes any."
+        raise ConfigError("run.documents.folder has no effect.", why, "Set run.questions.share = 0.5.")
+    if run.teacher.provider != "scripted" and is_packaged(run.teacher.provider, run.teacher.model):
+        why = "The built-in teacher knows our families only: it reads no passages."
+        raise ConfigError("run.documents.folder does not fit this teacher.", why, "Choose a language model: --model.")
 
 
 def _check_packages(plan: CurriculumConfig) -> None:

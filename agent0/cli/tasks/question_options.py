@@ -26,9 +26,14 @@ Template = Annotated[
 
 
 def question_settings(
-    file: Path | None, heldout: Path | None, columns: str, tolerance: str | None, template: Path | None
+    file: Path | None,
+    heldout: Path | None,
+    columns: str,
+    tolerance: str | None,
+    template: Path | None,
+    documents: Path | None = None,
 ) -> dict[str, Any]:
-    """The settings that the flags of a file of questions stand for, dots as ``__``.
+    """The settings that the flags of a file of questions, or a folder of documents, stand for, dots as ``__``.
 
     Raises:
         ConfigError: a part of ``columns`` has no ``=``, or the template cannot be read.
@@ -39,6 +44,7 @@ def question_settings(
         "run__questions__columns": _pairs(columns),
         "run__questions__tolerance": tolerance,
         "run__questions__template": _text(template) if template else None,
+        "run__documents__folder": documents,
     }
 
 

@@ -1,14 +1,18 @@
-"""``agent0 questions``: what a run would read of a file of questions, and what it has asked of it."""
+"""``agent0 questions``: what a run would read of a file of questions, what it has asked of it, and files that a teacher
+writes about documents."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
+from agent0.assembly.models.document_questions import WrittenQuestions, write_questions
 from agent0.assembly.validate.question_check import QuestionCheck, check_questions
+from agent0.assembly.validate.questions import counted_rows
 from agent0.cli import console, flags, lookup
+from agent0.cli.models.named_model import Model, model_flags
 from agent0.cli.tasks.question_options import Columns, Heldout, Template, Tolerance, question_settings
 from agent0.errors import Agent0Error, NotFoundError
 from agent0.evaluation.benchmarks.rows.question_file import questions
@@ -18,6 +22,8 @@ from agent0.projections.tasks import rows_asked
 from agent0.settings import RunConfig
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="Rows with questions and answers.")]
+Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Text files: .txt, .md, .rst.")]
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A new file of rows.")]
 MOST = 20
 """Lines of a list that people see; --json has all."""
 
@@ -44,16 +50,16 @@ def check(
 
 
 def ledger(run: console.Run = "LAST", limit: console.Limit = 100, as_json: console.Json = False) -> None:
-    """Which rows of its file of questions a run asked, how often, and how many attempts at each were right. Rows that
-    it has not asked come last, as long as the file is there."""
+    """Which rows of its file of questions, and passages of its documents, a run asked about, how often, and how many
+    attempts at each were right. Rows that it has not asked come last, as long as the file is there."""
     run_row = lookup.run_row(run)
     with lookup.tables() as db:
         asked = rows_asked(db, str(run_row["run"]))
-    plan = RunConfig.recorded(run_row["config"]).questions
-    if not plan.file:
+    config = RunConfig.recorded(run_row["config"])
+    if not config.questions.file and not config.documents.folder:
         raise NotFoundError(f"{run_row['run']} has no file of questions.", fix="agent0 run start --questions FILE")
     try:
-        train = questions(LocalQuestions(), plan).tasks["train"]
+        train = questions(LocalQuestions(), config.questions).tasks["train"] if config.questions.file else ()
     except Agent0Error as error:
         console.say(f"Rows that were not asked are not known: {error}", "yellow")
         train = ()
@@ -67,6 +73,37 @@ def ledger(run: console.Run = "LAST", limit: console.Limit = 100, as_json: conso
     of = f" of {len(train)}" if train else ""
     console.text(f"{run_row['run']} asked {len(asked)}{of} rows, {sum(row['asked'] for row in asked)} times in all.")
     console.table(console.limited(lambda n: rows[:n], limit), False)
+
+
+def write(
+    folder: Folder,
+    out: Out,
+    count: Annotated[int, typer.Option(min=1, max=100_000, help="Questions.")] = 60,
+    split: Annotated[
+        Literal["train", "validation", "test"], typer.Option(help="Which documents: a text decides for itself.")
+    ] = "test",
+    seed: Annotated[int | None, typer.Option(help="What passages and replies are drawn with.")] = None,
+    model: Model = None,
+    profile: console.Profile = None,
+    pairs: console.Set = None,
+    as_json: console.Json = False,
+) -> None:
+    """Let the teacher write questions about passages of documents, checked against them, into a file as `run start
+    --questions` reads it. Documents of validation and test are in no training."""
+    named: dict[str, Any] = {"run__documents__folder": folder, "run__seed": seed}
+    settings = flags.settings(profile, pairs, **named, **dict[str, Any](model_flags(model, None, "teacher")))
+    written = console.run_async(lambda: write_questions(settings, split, count, out, _report))
+    if as_json:
+        problems = dict(written.problems.most_common())
+        console.data({"drafts": written.drafts, "questions": len(written.questions), "problems": problems})
+        return
+    console.text(f"{out}: {len(written.questions)} questions of {written.drafts} drafts.")
+    rows = [{"drafts": number, "why not": problem} for problem, number in written.problems.most_common()]
+    console.table(rows, False, title="\nOthers")
+
+
+def _report(written: WrittenQuestions) -> None:
+    console.say(f"  {len(written.questions)} questions of {written.drafts} drafts")
 
 
 def _show(result: QuestionCheck) -> None:
@@ -87,22 +124,24 @@ def _show(result: QuestionCheck) -> None:
             {**asdict(row), "row": _short(row.location), "verdict": _verdict(row.correct)} for row in result.sample
         ]
         console.table(shown, False, ("row", "verdict", "question", "answer", "kind", "verifier", "reason"), title=title)
-    _list_repetitions("repeat an earlier row, and are asked once", result.read.duplicates)
-    trained = ", and are not trained on" if result.read.heldout else ""
-    _list_repetitions(f"for training nearly copy a held-out row{trained}", result.near)
+    earlier = "repeats an earlier row, and is asked once", "repeat an earlier row, and are asked once"
+    _list_repetitions(earlier, result.read.duplicates)
+    apart = (", and is not trained on", ", and are not trained on") if result.read.heldout else ("", "")
+    copies = "for training nearly copies a held-out row", "for training nearly copy a held-out row"
+    _list_repetitions((copies[0] + apart[0], copies[1] + apart[1]), result.near)
     faults = [{"row": _short(where), "column": column, "fault": fault} for where, column, fault in result.faults]
     if faults:
         console.table(faults[:MOST], False, ("row", "column", "fault"), title=f"\n{len(faults)} to mend")
         _say_others(len(faults))
 
 
-def _list_repetitions(what: str, repetitions: Sequence[Repetition]) -> None:
+def _list_repetitions(words: tuple[str, str], repetitions: Sequence[Repetition]) -> None:
     if repetitions:
         shown = [
             {"row": _short(each.location), "repeats": _short(each.repeated), "similarity": each.similarity}
             for each in repetitions[:MOST]
         ]
-        console.table(shown, False, title=f"\n{len(repetitions)} rows {what}")
+        console.table(shown, False, title=f"\n{counted_rows(repetitions, *words)}")
         _say_others(len(repetitions))
 
 

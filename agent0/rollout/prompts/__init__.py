@@ -31,6 +31,8 @@ OWN = "own"
 _LONG, _PLAIN = "_long", "_plain"
 JUDGE = "judge"
 """The role of a model that is asked whether an answer is right. One prompt of a style is enough: it is in ``any``."""
+ABOUT_PASSAGE = "teacher_documents"
+"""The role of a teacher that writes a question about a passage of a document, in ``any`` too."""
 CRITIQUE = "self_critique"
 """The question that a student is asked about its own answer, in ``any`` too. It follows the attempt's own turns."""
 

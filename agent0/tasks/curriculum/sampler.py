@@ -10,12 +10,12 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 
-from agent0.events.values import QUESTIONS
+from agent0.events.values import DOCUMENTS, QUESTIONS
 from agent0.state.replace import changed
 from agent0.state.run_state import Arm, RunState, arm_key
 from agent0.tasks.curriculum import frontier, progress
 from agent0.tasks.families import OPEN_FAMILY, requested_families
-from agent0.tasks.questions import rows_of_iteration
+from agent0.tasks.questions import passages_of_iteration, rows_of_iteration
 from agent0.tasks.seeds import derive_seed
 
 Slot = tuple[str, str, int]
@@ -85,8 +85,9 @@ def learn(arm: Arm | None, rate: float | None) -> Arm:
 
 def remember(state: RunState) -> dict[str, Arm]:
     """Update the bandit after this iteration's tasks, in slot order, so that the order of completion does
-    not matter. Rows of a file are asked in turn, whatever becomes of them."""
-    state = changed(state, tasks={name: task for name, task in state.tasks.items() if task.family != QUESTIONS})
+    not matter. Rows of a file are asked in turn and passages drawn, whatever becomes of them."""
+    tasks = {name: task for name, task in state.tasks.items() if task.family not in (QUESTIONS, DOCUMENTS)}
+    state = changed(state, tasks=tasks)
     if state.config.curriculum.kind in ("frontier", "rising"):
         return frontier.remember(state)
     if state.config.curriculum.kind == "progress":
@@ -133,11 +134,13 @@ def allocate(state: RunState) -> list[Slot]:
 
 
 def _first_slots(state: RunState) -> list[Slot]:
-    """Choose ``config.tasks`` slots: first those of rows of a file, then the teacher's."""
-    config, rows = state.config, rows_of_iteration(state.config)
+    """Choose ``config.tasks`` slots: first those of rows of a file, then those of passages of documents, then the
+    teacher's other ones."""
+    config, rows, passages = state.config, rows_of_iteration(state.config), passages_of_iteration(state.config)
     chosen: list[Slot] = [(config.questions.domain, QUESTIONS, ANY_LEVEL)] * rows
-    if rows < config.tasks:
-        chosen += _of_teacher(changed(state, config=config.model_copy(update={"tasks": config.tasks - rows})))
+    chosen += [(DOCUMENTS, DOCUMENTS, ANY_LEVEL)] * passages
+    if left := config.tasks - len(chosen):
+        chosen += _of_teacher(changed(state, config=config.model_copy(update={"tasks": left})))
     return chosen
 
 
