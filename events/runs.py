@@ -87,11 +87,12 @@ class RunFinished(Event):
 
 
 class RunLabelled(Event):
-    """A person hid a run from lists, or showed it again, and named the tags that it has from then on."""
+    """A person hid a run from lists, or showed it again, and named the tags and the note that it has from then on."""
 
     hidden: bool = False
     tags: tuple[str, ...] = ()
     by: str = ""
+    note: str = ""
 
 
 class RunDeleted(Event):

@@ -83,6 +83,13 @@ def checkpoints(e: Recorded) -> Iterator[Row]:
             yield {"run": e.run, "checkpoint": x.checkpoint, "pruned": True}
 
 
+def training_times(db: sqlite3.Connection, run: str, role: str) -> dict[str, tuple[str, float]]:
+    """When each training of a role ended, and the seconds that it took, by its checkpoint; of one under way, when it
+    was asked for."""
+    query = "SELECT checkpoint, coalesce(trained, requested), wall_s FROM checkpoints WHERE run = ? AND role = ?"
+    return {checkpoint: (end, seconds or 0.0) for checkpoint, end, seconds in db.execute(query, (run, role)) if end}
+
+
 def _judged(x: facts.CheckpointPromoted | facts.CheckpointRejected | facts.TeacherJudged) -> Row:
     if isinstance(x, facts.TeacherJudged):
         status = "promoted" if x.promoted else "rejected"

@@ -57,6 +57,7 @@ _COPIED = {
     },
     events=(facts.EvaluationRequested, facts.EvaluationItemScored, facts.CheckpointEvaluated),
     adds=("scored",),
+    indexes=(("run", "split", "forced_tool", "status", "iteration", "evaluated", "accuracy"),),
 )
 def evaluations(e: Recorded) -> Iterator[Row]:
     """``status``: requested, evaluated. ``scored`` counts items, NULL where none is an event of its own; ``items`` is
@@ -90,6 +91,16 @@ def list_evaluations(db: sqlite3.Connection, run: str) -> list[Row]:
         (run,),
         parse=("by_domain", "by_level"),
     )
+
+
+def validations(db: sqlite3.Connection, run: str) -> list[tuple[int, str, float]]:
+    """(iteration, when it was evaluated, accuracy) of the validations of a run, in order; -1 being the untrained
+    student."""
+    query = (
+        "SELECT iteration, evaluated, accuracy FROM evaluations WHERE run = ? AND split = 'validation'"
+        " AND forced_tool = 0 AND status = 'evaluated' ORDER BY iteration"
+    )
+    return db.execute(query, (run,)).fetchall()
 
 
 def scores_with_shared(db: sqlite3.Connection, run: str) -> list[Row]:

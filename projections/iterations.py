@@ -36,6 +36,14 @@ def list_iterations(db: sqlite3.Connection, run: str) -> list[Row]:
     return select(db, "SELECT * FROM iterations WHERE run = ? ORDER BY iteration", (run,))
 
 
+def iteration_values(db: sqlite3.Connection, run: str, measure: str) -> list[tuple[int, str, float | None]]:
+    """(iteration, when it was measured, value of ``measure``) in order. ``measure`` is a name of ``MEANING``."""
+    if measure not in MEANING:
+        raise ValueError(measure)
+    query = f"SELECT iteration, measured, {measure} FROM iterations WHERE run = ? ORDER BY iteration"  # noqa: S608
+    return db.execute(query, (run,)).fetchall()
+
+
 def list_slots(db: sqlite3.Connection, run: str) -> list[Row]:
     """List what a run requested by domain, family and level: tasks, their attempts and how many were right."""
     return slots_together(slots_by_iteration(db, run))

@@ -1,9 +1,11 @@
 """One row per run: its status, its counts and its held-out accuracy."""
 
 import difflib
+import json
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from agent0.errors import NotFoundError
@@ -52,6 +54,7 @@ _NO_RUN = (experiments.PREFIX, budgets.PREFIX, submissions.PREFIX)
         "state_sha": str,
         "hidden": bool,
         "tags": str,
+        "note": str,
         "deleted": str,
     },
     first=("ended", "ended_at", "heldout_first"),
@@ -102,7 +105,7 @@ _CHANGES: dict[type[Event], Callable[[Recorded, Any], Row]] = {
     facts.RunResumed: lambda e, x: {"paused": False, "failed": None},
     facts.RunFailed: lambda e, x: {"failed": x.reason},
     facts.RunCancelled: lambda e, x: {"ended": "cancelled", "ended_at": stamp(e)},
-    facts.RunLabelled: lambda e, x: {"hidden": x.hidden, "tags": as_json(x.tags)},
+    facts.RunLabelled: lambda e, x: {"hidden": x.hidden, "tags": as_json(x.tags), "note": x.note},
     facts.RunDeleted: lambda e, x: {"deleted": stamp(e)},
     facts.RunFinished: lambda e, x: {"ended": "finished", "ended_at": stamp(e), "state_sha": x.state_sha},
     tasks.TaskRequested: lambda e, x: {"tasks": 1, "iteration": x.iteration},
@@ -130,20 +133,66 @@ SELECT *, CASE WHEN status = 'running' THEN (
 """Runs; ``waits_for`` says which handlers of a running one wait for what, and why. NULL where none does."""
 
 
-def list_runs(db: sqlite3.Connection, limit: int = 100, after: str = "", hidden: bool = False) -> list[Row]:
-    """List runs that have started, newest first, without their configuration; those that started before ``after``
-    where it is named. Runs that are deleted, or hidden from lists, only where ``hidden`` says so.
+@dataclass(frozen=True)
+class RunFilter:
+    """Which runs a list has: of this tag, profile and status, with ``text`` in id, name, tag or note whatever its case.
+    What is empty filters nothing."""
+
+    tag: str = ""
+    profile: str = ""
+    status: str = ""
+    text: str = ""
+
+    def conditions(self) -> dict[str, str]:
+        """SQL conditions on a row of the table of runs, each with its one parameter."""
+        searched = "run || ' ' || name || ' ' || coalesce(tags, '') || ' ' || coalesce(note, '')"
+        named = {
+            "EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)": self.tag,
+            "profile = ?": self.profile,
+            "status = ?": self.status,
+            f"instr(lower({searched}), lower(?))": self.text,
+        }
+        return {condition: value for condition, value in named.items() if value}
+
+
+EVERY = RunFilter()
+
+
+def list_runs(
+    db: sqlite3.Connection, limit: int = 100, after: str = "", hidden: bool = False, chosen: RunFilter = EVERY
+) -> list[Row]:
+    """List runs that have started and that ``chosen`` lets through, newest first, without their configuration; those
+    that started before ``after`` where it is named. Runs that are deleted, or hidden from lists, only where ``hidden``
+    or the status asked for says so.
 
     Raises:
         NotFoundError: there is no run ``after``.
     """
     _, before = behind_row(db, "runs", {"run": after}, ("started", "run")) if after else ("", ("~", ""))
-    clause = "" if hidden else "AND deleted IS NULL AND NOT coalesce(hidden, 0) "
+    clause = "" if hidden or chosen.status == "deleted" else "AND deleted IS NULL AND NOT coalesce(hidden, 0) "
+    clause += "".join(f"AND {condition} " for condition in chosen.conditions())
     query = (
         f"{_RUNS} WHERE started IS NOT NULL {clause}AND (started, run) < (?, ?) ORDER BY started DESC, run DESC LIMIT ?"
     )
-    rows = select(db, query, (*before, limit))
+    rows = select(db, query, (*chosen.conditions().values(), *before, limit))
     return [{k: v for k, v in row.items() if k not in ("config", "prompts")} for row in rows]
+
+
+def run_places(db: sqlite3.Connection, runs: Sequence[str]) -> dict[str, int]:
+    """How many runs started before each of ``runs``: a number that a run keeps, by which pictures give it a colour."""
+    query = (
+        "SELECT run, place FROM (SELECT run, row_number() OVER (ORDER BY started, run) - 1 AS place FROM runs"
+        " WHERE started IS NOT NULL) WHERE run IN (SELECT value FROM json_each(?))"
+    )
+    return {row["run"]: row["place"] for row in select(db, query, (as_json(list(runs)),))}
+
+
+def run_labels(db: sqlite3.Connection) -> Row:
+    """Tags, profiles and statuses that any run has, each in order."""
+    rows = select(db, "SELECT DISTINCT profile, status, tags FROM runs WHERE started IS NOT NULL")
+    tags = {tag for row in rows for tag in json.loads(row["tags"] or "[]")}
+    columns = {name: sorted({str(row[name]) for row in rows}) for name in ("profile", "status")}
+    return {"tag": sorted(tags), **columns}
 
 
 def resolve(db: sqlite3.Connection, run: str) -> str:
@@ -199,6 +248,14 @@ def show_run(db: sqlite3.Connection, run: str) -> Row:
         NotFoundError: there is no such run.
     """
     return select(db, f"{_RUNS} WHERE run = ?", (resolve(db, run),), parse=("config", "prompts"))[0]
+
+
+def show_runs(db: sqlite3.Connection, runs: Sequence[str]) -> list[Row]:
+    """Everything about each of ``runs``, which are ids, in their order, but not its prompts; no row of one that is not
+    there."""
+    query = f"{_RUNS} WHERE run IN (SELECT value FROM json_each(?))"  # noqa: S608 - text of our own
+    rows = {row["run"]: row for row in select(db, query, (as_json(list(runs)),), parse=("config",))}
+    return [rows[run] for run in dict.fromkeys(runs) if run in rows]
 
 
 def iterations_made(row: Row) -> int:

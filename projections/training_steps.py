@@ -1,5 +1,6 @@
 """One row per step of a training: loss, gradient norm and what else the optimiser's step was measured by."""
 
+import json
 import sqlite3
 from collections.abc import Iterator
 
@@ -38,6 +39,28 @@ def training_steps(e: Recorded) -> Iterator[Row]:
 def list_training_steps(db: sqlite3.Connection, run: str) -> list[Row]:
     """List the steps of all trainings of a run in order, the student's first."""
     return select(db, "SELECT * FROM training_steps WHERE run = ? ORDER BY role, iteration, checkpoint, step", (run,))
+
+
+def step_values(db: sqlite3.Connection, run: str, role: str, metric: str) -> list[tuple[str, list[float | None]]]:
+    """(checkpoint, value of each step) of a role's trainings in order. ``metric`` is a field of ``TrainingStep``, or
+    ``replay_loss``; a loss is None of a step of the other kind."""
+    kind = {"loss": "policy", "replay_loss": "replay"}.get(metric)
+    column = "loss" if kind else metric
+    if column not in TrainingStep.model_fields:
+        raise ValueError(metric)
+    value = f"CASE WHEN kind = '{kind}' THEN loss END" if kind else column
+    rows = db.execute(  # an array a training, which the key has in order: rows would take twice as long
+        f"SELECT checkpoint, json_group_array({value}) FROM training_steps"  # noqa: S608 - names of our own
+        " WHERE run = ? AND role = ? GROUP BY checkpoint ORDER BY iteration, checkpoint",
+        (run, role),
+    )
+    return [(checkpoint, json.loads(values)) for checkpoint, values in rows]
+
+
+def tokens_learned(db: sqlite3.Connection, run: str) -> dict[int, int]:
+    """How many tokens the student of a run learned from in each iteration that trained it."""
+    query = "SELECT iteration, sum(tokens) FROM training_steps WHERE run = ? AND role = 'student' GROUP BY checkpoint"
+    return dict(db.execute(query, (run,)).fetchall())
 
 
 def list_trainings(db: sqlite3.Connection, run: str, checkpoint: str = "") -> list[Row]:

@@ -28,6 +28,6 @@ def deleted_run(run: str = "r7") -> list[Recorded]:
     """A run that failed, was hidden under a tag, and deleted."""
     teller = Teller(run, 1, 2, 1, 0)
     teller.told = failed_run(run)
-    teller.tell(runs.RunLabelled(hidden=True, tags=("old",), by="laptop"))
+    teller.tell(runs.RunLabelled(hidden=True, tags=("old",), by="laptop", note="no longer needed"))
     teller.tell(runs.RunDeleted(artifacts=3, bytes=4096, by="laptop", reason="no longer needed"))
     return teller.told

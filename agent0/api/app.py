@@ -15,7 +15,7 @@ from agent0.api.conditional import NotModified
 from agent0.api.context import ApiContext
 from agent0.api.metrics import Measures, RequestMetrics
 from agent0.api.openai import routes as chats
-from agent0.api.pages import forms, routes, searching, study_routes, talking
+from agent0.api.pages import compare_routes, forms, routes, run_lists, searching, study_routes, talking
 from agent0.api.pages.rendering import problem_page
 from agent0.api.problems import ProblemDocument, headers_of, is_page, plain_problem, problem_of, response_of
 from agent0.api.v1 import (
@@ -39,7 +39,7 @@ id of a streamed one, and `at`, which shows anything as it was behind that event
 (RFC 9457), `type` as the command line's exit codes have it."""
 CHATS = ("/v1/chat/", "/v1/models")
 """Paths that clients of OpenAI's API call."""
-PAGES = (routes, study_routes, talking, searching)
+PAGES = (routes, run_lists, study_routes, compare_routes, talking, searching)
 """Modules whose pages register, with one router, when they are imported."""
 ROUTED = (
     *(writes, decisions, deletion, questions, tasks, batches, studies, runs, events, lists, admin),

@@ -227,6 +227,7 @@ COMMANDS: Mapping[str, str | Noun] = {
             "export": "runs.run:export",
             "hide": "runs.deletion:hide",
             "tag": "runs.deletion:tag",
+            "note": "runs.deletion:note",
             "delete": "runs.deletion:delete",
             "archive": "runs.deletion:archive",
             "prune": "runs.deletion:prune",

@@ -127,6 +127,7 @@ agent0 run start --profile climb --seed 1 --set run.iterations=10
 agent0 run start --model qwen2.5-coder-0.5b-instruct --iterations 1 --tasks 8
 agent0 run resume LAST
 agent0 run list --limit 5
+agent0 run list --tag keep --status finished
 agent0 run show LAST --full
 agent0 run show LAST --at iteration:1
 agent0 run fork LAST --at iteration:1 --set training.student.lr=0.001
@@ -139,6 +140,7 @@ agent0 run why LAST
 agent0 run export LAST --format csv --out curves
 agent0 run hide LAST
 agent0 run tag LAST keep
+agent0 run note LAST "half the learning rate"
 agent0 run delete LAST
 agent0 run archive LAST --out kept.tar
 agent0 run prune --older-than 30d --larger-than 100MB

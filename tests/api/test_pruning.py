@@ -42,6 +42,12 @@ async def sent(client: httpx2.AsyncClient, path: str, **form: str) -> httpx2.Res
     return answer
 
 
+async def ticked(client: httpx2.AsyncClient, form: str, query: str = "") -> httpx2.Response:
+    """What a browser sends for runs that were ticked in the list."""
+    own = {"Origin": str(client.base_url).rstrip("/"), "Content-Type": "application/x-www-form-urlencoded"}
+    return await client.post(f"/runs/label{query}", content=form, headers=HTML | own)
+
+
 async def row_of(client: httpx2.AsyncClient, run: str, name: str, value: Any) -> None:
     """Wait until the tables have a field of a run."""
     for _ in range(600):
@@ -60,10 +66,17 @@ async def test_runs_are_hidden_tagged_archived_and_pruned_without_commands(setti
         assert await listed(client) == ["archived", "kept"]
         assert await listed(client, "/v1/runs?hidden=true") == ["archived", "kept", "old"]
         pages = [(await client.get(path, headers=HTML)).text for path in ("/runs", "/runs?hidden=true")]
-        assert [old in page for page in pages] == [False, True] and 'href="/runs?hidden=true"' in pages[0]
+        assert [old in page for page in pages] == [False, True] and 'name="hidden" value="true"' in pages[0]
 
-        await sent(client, f"/runs/{old}/tag", tags="done with")
+        await sent(client, f"/runs/{old}/label", tags="done with", note="no <b> use")
         await row_of(client, old, "tags", '["done","with"]')
+        back = await ticked(client, f"action=tag&tags=both&run={old}&run={kept}", "?text=o&hidden=true")
+        assert back.headers["location"] == "/runs?text=o&hidden=true"
+        await row_of(client, kept, "tags", '["both"]')
+        [row] = (await client.get("/v1/runs?hidden=true&tag=done&text=NO+%3Cb")).json()["data"]
+        assert (row["run"], row["tags"], row["note"]) == (old, '["done","with","both"]', "no <b> use")
+        for nothing in ("action=tag&tags=x", f"action=tag&run={kept}", f"run={kept}"):
+            assert (await ticked(client, nothing)).status_code == 422
         planned = (await client.get("/v1/admin/prune?tag=done")).json()["data"]
         assert [(row["run"], row["deleted"]) for row in planned] == [(old, False)] and planned[0]["bytes"] > 0
         page = (await client.get("/admin/prune?tag=done", headers=HTML)).text

@@ -1,7 +1,7 @@
 """Forms that start something, for browsers without scripts too: each does what its route of the API does. One brings a
 key."""
 
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import parse_qs, quote
 
 from fastapi import APIRouter, Request
@@ -16,7 +16,7 @@ from agent0.api.pages.settings_form import changes
 from agent0.api.problems import UnknownKeyError
 from agent0.api.v1.admin import begin_rebuild, settle
 from agent0.api.v1.decisions import decide, promote_to, roll_back
-from agent0.api.v1.deletion import archive, delete, label_run, prune
+from agent0.api.v1.deletion import Label, archive, delete, label_run, prune
 from agent0.api.v1.studies import AblationRequest, rescored, start_ablation
 from agent0.api.v1.writes import ForkRequest, StartRequest, fork_run, start_run
 from agent0.assembly.replay.forks import pairs_of
@@ -40,6 +40,21 @@ async def start(request: Request, context: Context) -> Response:
     return RedirectResponse(f"/runs/{begun.run}", 303)
 
 
+@router.post("/runs/label")
+async def label_several(request: Request, context: Context) -> Response:
+    """Hide, show or tag the runs that were ticked in the list, then show the list as it was filtered."""
+    form = await fields(request, "tags", "action")
+    runs = parse_qs((await request.body()).decode("utf-8", "replace")).get("run", [])
+    tags = form["tags"].split() if form["action"] == "tag" else []
+    hidden = {"hide": True, "show": False}.get(form["action"])
+    if not runs or not (tags or hidden is not None):
+        raise ConfigError("Nothing was ticked, or no tag was named.", fix="Tick runs in the list, and name a tag.")
+    for run in runs:
+        await label_run(context, request, run, _label(hidden=hidden, tags=tags or None), tags)
+    query = request.url.query
+    return RedirectResponse(f"/runs?{query}" if query else "/runs", 303)
+
+
 @router.post("/runs/{run}/forks")
 async def fork(request: Request, context: Context, run: str) -> Response:
     """Fork a run as a form describes, then show the fork."""
@@ -54,14 +69,12 @@ async def fork(request: Request, context: Context, run: str) -> Response:
 
 @router.post("/runs/{run}/{action}")
 async def decide_(request: Request, context: Context, run: str, action: str) -> Response:
-    """Pause, resume, cancel, hide, show, tag, archive or delete a run as a form says, or go back to an earlier
-    student."""
-    if action in ("hide", "show"):
-        await label_run(context, request, run, action == "hide")
-        return RedirectResponse(f"/runs/{quote(run, safe='')}", 303)
-    if action == "tag":
-        form = await fields(request, "tags")
-        await label_run(context, request, run, None, form["tags"].split())
+    """Pause, resume, cancel, hide, show, label (tags and note), archive or delete a run as a form says, or go back to
+    an earlier student."""
+    if action in ("hide", "show", "label"):
+        form = await fields(request, "tags", "note")
+        labels = {"tags": form["tags"].split(), "note": form["note"]} if action == "label" else {}
+        await label_run(context, request, run, _label(hidden=None if labels else action == "hide", **labels))
         return RedirectResponse(f"/runs/{quote(run, safe='')}", 303)
     if action in ("archive", "delete"):
         await (archive if action == "archive" else delete)(context, request, run)
@@ -162,6 +175,13 @@ async def fields(request: Request, *names: str) -> Fields:
     sent = parse_qs((await request.body()).decode("utf-8", "replace"), keep_blank_values=True)
     request.state.form = {name: values[0] for name, values in sent.items()}
     return {name: sent.get(name, [""])[0].strip() for name in names}
+
+
+def _label(**labels: Any) -> Label:
+    try:
+        return Label(**labels)
+    except ValidationError as error:
+        raise unfit(error) from error
 
 
 def _settings(form: Fields) -> dict[str, str]:

@@ -70,11 +70,13 @@ _UNREAD: Conclusion = {
 """What is known of a large run before its attempts were read."""
 
 
-def moments(db: sqlite3.Connection, run: str) -> Row:
-    """From which event to which a run, or a run of benchmarks, can be looked at, and where its iterations began."""
+def moments(db: sqlite3.Connection, run: str, since: int = -1) -> Row:
+    """From which event to which a run, or a run of benchmarks, can be looked at, and where its iterations behind the
+    one ``since`` began."""
     name = evaluated_run(db, run)
     first, last = extent_of(db, name)
-    return {"first": first, "last": last, "iterations": iteration_starts(db, name)}
+    begins = {number: seq for number, seq in iteration_starts(db, name).items() if number > since}
+    return {"first": first, "last": last, "iterations": begins}
 
 
 def fork_points(db: sqlite3.Connection, run: str) -> dict[int, int]:

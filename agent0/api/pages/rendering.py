@@ -40,9 +40,11 @@ def templates() -> Environment:
 def static_files() -> Mapping[str, bytes]:
     """What pages load, by name. The style sheet begins with that of the reports."""
     style = templates().get_template("style.css.jinja").render()
-    pages_style = (FOLDER / "static" / "pages.css").read_text(encoding="utf-8")
-    script = (FOLDER / "static" / "pages.js").read_bytes()
-    return {"pages.css": f"{style}\n{pages_style}".encode(), "pages.js": script}
+    styles, scripts = (
+        [(FOLDER / "static" / f"{name}.{kind}").read_text(encoding="utf-8") for name in ("pages", "charts")]
+        for kind in ("css", "js")
+    )
+    return {"pages.css": "\n".join([style, *styles]).encode(), "pages.js": "\n".join(scripts).encode()}
 
 
 @cache

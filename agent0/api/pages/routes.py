@@ -8,7 +8,7 @@ from urllib.parse import quote
 from fastapi import Path, Query, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from agent0.api.conditional import LIMIT, After, At, Limit, keyed_page
+from agent0.api.conditional import LIMIT, After, At, Limit
 from agent0.api.context import ApiContext, Context
 from agent0.api.pages import readings, settings_form
 from agent0.api.pages.attempt_views import Shade, View, files_data, shaded, view_data, view_parts
@@ -16,10 +16,7 @@ from agent0.api.pages.drawing import curve, curves, histogram, lineages
 from agent0.api.pages.rendering import MEDIA, Shown, linker, router, standalone, static_files, twin
 from agent0.api.status import consumers, status, streams
 from agent0.api.v1.deletion import Age, OfTag, Size, prunable
-from agent0.api.v1.runs import Hidden
-from agent0.assembly.log.carriers import carried
 from agent0.assembly.requests.run_deletion import tags_of
-from agent0.assembly.runtime.read_models import NothingError
 from agent0.config.loading import profiles
 from agent0.errors import NotFoundError
 from agent0.projections.alarms import list_alarms
@@ -27,7 +24,6 @@ from agent0.projections.base import Row
 from agent0.projections.checkpoints import registry
 from agent0.projections.events import event_stats, extent, show_event
 from agent0.projections.failures import list_failures
-from agent0.projections.runs import list_runs
 from agent0.projections.seals import list_seals
 from agent0.projections.training_steps import list_training_steps
 from agent0.report.charts.training_steps import step_panels
@@ -71,20 +67,6 @@ def known_profiles(context: ApiContext) -> list[str]:
     return sorted({*profiles(), context.settings.profile} - {""})
 
 
-@twin("/runs", "runs.html.jinja", tagged=False)
-def runs(context: Context, limit: Limit = LIMIT, after: str = "", hidden: Hidden = False, at: At = 0) -> Shown:
-    """Show all runs, newest first, and a form for another."""
-    try:
-        with context.tables(at) as db:
-            rows = list_runs(db, limit + 1, after, hidden)
-    except NothingError:
-        rows = []
-    listed = keyed_page(carried(context.settings, rows), limit, "run")
-    more: Row = {"profiles": known_profiles(context) if context.log else [], "again": secrets.token_urlsafe(16)}
-    more |= {"profile": context.settings.profile, "hidden": hidden}
-    return Shown({"runs": listed.data, "next": listed.next, "home": str(context.settings.home)}, at, more)
-
-
 @twin("/runs/{run}", "run.html.jinja")
 def run(context: Context, run: str, at: At = 0) -> Shown:
     """One run: answer, why, curve, scores, what happens now."""
@@ -97,7 +79,7 @@ def run(context: Context, run: str, at: At = 0) -> Shown:
     more: Row = {**drawn, "moments": end, "link": linker(row["run"], at)}
     actions = WORDS.get(row["status"], ()) if context.log and not at else ()
     more |= {"removable": bool(context.log) and not at and row["status"] in OVER, "hidden": row["hidden"]}
-    more["tags"] = tags_of(row)
+    more |= {"tags": tags_of(row), "writes": bool(context.log) and not at}
     student = f"{row['run']}/{row['student']}" if context.models and row["student"] else ""
     return Shown(data, at, {**more, "words": actions, "again": secrets.token_urlsafe(16), "student": student})
 
@@ -116,7 +98,7 @@ def iteration(
     """One iteration: its rewards, its tasks, what was refused, what was not trained on."""
     with context.tables() as live, context.tables(at) as db:
         data = readings.iteration_data(db, run, number, low, high)
-        begins, end = readings.fork_points(db, run), readings.moments(live, run)
+        begins, end = readings.fork_points(db, run), readings.moments(live, run, number)
     bars = histogram([attempt["reward"] for attempt in data["attempts"] if attempt["reward"] is not None])
     begin = begins.get(number) if context.log else None
     rows, following = readings.page_of(data["chosen"], after, ROWS)
@@ -131,7 +113,8 @@ def iteration(
 def group(context: Context, run: str, task: str, at: At = 0) -> Shown:
     """All attempts at a task side by side."""
     with context.tables() as live, context.tables(at) as db:
-        data, end = readings.group_data(context, db, run, task), readings.moments(live, run)
+        data = readings.group_data(context, db, run, task)
+        end = readings.moments(live, run, data["task"]["iteration"])
     return Shown(data, at, {"link": linker(data["run"], at), "moments": end})
 
 

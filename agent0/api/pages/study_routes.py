@@ -8,23 +8,17 @@ from typing import Annotated
 from fastapi import Query
 
 from agent0.api.conditional import LIMIT, At, Limit
-from agent0.api.context import ApiContext, Context
+from agent0.api.context import Context
 from agent0.api.pages import readings
-from agent0.api.pages.attempt_pairs import names_attempt, pair_data
-from agent0.api.pages.checkpoint_pairs import CHANGES, Change, ItemChoice, checkpoint_data
 from agent0.api.pages.drawing import curves, heatmap, reliability
 from agent0.api.pages.readings import plan_of, shown_amounts
 from agent0.api.pages.rendering import Shown, linker, twin
-from agent0.api.pages.routes import Behind, known_profiles
-from agent0.assembly.replay.past_states import differing
-from agent0.errors import ConfigError
+from agent0.api.pages.routes import known_profiles
 from agent0.projections.attempts import list_attempts
 from agent0.projections.base import Row
 from agent0.projections.benchmark_scores import list_benchmark_runs
 from agent0.projections.budgets import list_budgets, list_entries
 from agent0.projections.calibrators import list_calibrators
-from agent0.projections.checkpoints import registry
-from agent0.projections.evaluations import learning_curve
 from agent0.projections.events import newest_events
 from agent0.projections.experiments import list_experiments, show_experiment
 from agent0.projections.iterations import list_iterations, slots_by_iteration, slots_together
@@ -33,38 +27,12 @@ from agent0.projections.rewards import explain_rewards, reward_curve
 from agent0.projections.runs import list_runs, resolve, show_run
 from agent0.report.benchmark_findings import bench_findings
 from agent0.report.columns import model_columns
-from agent0.report.html.rendering import LONGEST
 from agent0.rewards.describe import explain_receipt
 from agent0.routing.budgets import dollars
 from agent0.tasks.curriculum.difficulty import grade
 
 Name = Annotated[str, Query(max_length=200)]
 Question = Annotated[str, Query(max_length=2000, description="what the form begins with")]
-
-
-@twin("/compare", "compare.html.jinja")
-def compare(
-    context: Context,
-    left: Name = "",
-    right: Name = "",
-    question: Question = "",
-    on: Name = "",
-    change: Change = "",
-    after: Behind = 0,
-    at: At = 0,
-) -> Shown:
-    """Two runs, two checkpoints or two attempts side by side; a form that asks which where neither is named."""
-    with context.tables(at) as db:
-        names = [row["run"] for row in list_runs(db, LIMIT)]
-        models = [row["model"] for row in registry(db, role="student", limit=LIMIT)]
-        comparison = (
-            compare_data(context, db, left, right, ItemChoice(on, change, after)) if left and right else {"kind": ""}
-        )
-    lines = curves([[*rows] for rows in comparison["curves"]]) if comparison["kind"] == "runs" else None
-    again = secrets.token_urlsafe(16) if context.log and not at else ""
-    offered = dict.fromkeys([*names, *models, *filter(None, (left, right))])
-    more = {"names": [*offered], "lines": lines, "asked": (left, right)}
-    return Shown(comparison, at, {**more, "question": question, "again": again, "changes": CHANGES, "longest": LONGEST})
 
 
 @twin("/runs/{run}/curriculum", "curriculum.html.jinja")
@@ -136,45 +104,6 @@ SHOWN = 50
 """Items, decisions, entries of one table."""
 PROXY = ("student_reward", "solve_rate", "label_accuracy", "validation")
 """What is optimised, and three measures of what is meant by it."""
-
-
-def compare_data(context: ApiContext, db: sqlite3.Connection, left: str, right: str, items: ItemChoice) -> Row:
-    """Compare two runs, two checkpoints where both are named as RUN/CHECKPOINT, or two attempts: RUN/ATTEMPT, an item
-    of an evaluation, or a submitted task.
-
-    Raises:
-        NotFoundError: no such run, checkpoint or attempt. ConfigError: two things of different kinds.
-    """
-    attempts = [names_attempt(db, name) for name in (left, right)]
-    if all(attempts):
-        return {"kind": "attempts", **pair_data(context, db, left, right)}
-    if any(attempts) or ("/" in left) != ("/" in right):
-        fix = "Name two runs, two checkpoints, or two attempts."
-        raise ConfigError("Things of different kinds cannot be compared.", fix=fix)
-    if "/" in left:
-        return {"kind": "checkpoints", **checkpoint_data(db, _full(db, left), _full(db, right), items)}
-    return {"kind": "runs", **_runs(db, resolve(db, left), resolve(db, right))}
-
-
-def _full(db: sqlite3.Connection, name: str) -> str:
-    run, _, checkpoint = name.partition("/")
-    return f"{resolve(db, run)}/{checkpoint}"
-
-
-def _runs(db: sqlite3.Connection, left: str, right: str) -> Row:
-    rows = [show_run(db, run) for run in (left, right)]
-    plans = [plan_of(row) for row in rows]
-    back, forth = differing(plans[1], plans[0]), differing(plans[0], plans[1])
-    columns = ("status", "profile", "seed", "tasks", "attempts", "tool_calls", "student", "validation")
-    names = (*columns, "heldout_first", "heldout_last", "wall_s")
-    return {
-        "left": left,
-        "right": right,
-        "settings": [{"setting": key, "left": back.get(key), "right": forth.get(key)} for key in forth],
-        "facts": [{"what": name, "left": rows[0][name], "right": rows[1][name]} for name in names],
-        "curves": [learning_curve(db, run) for run in (left, right)],
-        "rewards": [reward_curve(db, run) for run in (left, right)],
-    }
 
 
 def curriculum_data(db: sqlite3.Connection, run: str) -> Row:

@@ -1,5 +1,6 @@
 """Runs that are hidden, tagged, archived, deleted and pruned, and what a deletion frees."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -18,12 +19,14 @@ from agent0.assembly.requests.run_deletion import (
     deletions,
     labelled,
     prune_runs,
+    tags_of,
 )
 from agent0.projections.runs import show_run
 
 router = APIRouter(prefix="/v1", responses=responses(429))
 Tag = Annotated[str, Field(min_length=1, max_length=100)]
 Reason = Annotated[str, Query(max_length=2000)]
+Note = Annotated[str, Field(max_length=2000)]
 NUMBER = r"^[0-9]{1,9}(\.[0-9]{1,9})?"
 Age = Annotated[str, Query(pattern=f"{NUMBER}[hdw]$", description="over for so long: 12h, 30d, 8w")]
 Size = Annotated[str, Query(pattern=f"{NUMBER}([KMG]B)?$", description="frees at least that: 500MB, 2GB")]
@@ -33,12 +36,13 @@ ARCHIVES = "archives"
 
 
 class Label(BaseModel):
-    """Whether lists leave a run out, and its tags; what is absent stays as it is."""
+    """Whether lists leave a run out, its tags and its note; what is absent stays as it is."""
 
     model_config = ConfigDict(extra="forbid")
 
     hidden: bool | None = None
     tags: list[Tag] | None = Field(None, max_length=100)
+    note: Note | None = None
 
 
 class Freed(BaseModel):
@@ -52,8 +56,8 @@ class Freed(BaseModel):
 
 @router.post("/runs/{run}/label", operation_id="label_run", status_code=202, tags=["runs"])
 async def label(response: Response, context: Context, request: Request, run: Name, wish: Label) -> Begun:
-    """Hide a run from lists or show it again, and give it tags."""
-    return located(response, await label_run(context, request, run, wish.hidden, wish.tags))
+    """Hide a run from lists or show it again, and give it tags and a note."""
+    return located(response, await label_run(context, request, run, wish))
 
 
 @router.get("/runs/{run}/deletion", operation_id="show_deletion", tags=["runs"])
@@ -110,14 +114,13 @@ async def _pruned(
     return Page(data=[{**deletion.row(), "deleted": commit and not deletion.users} for deletion in chosen])
 
 
-async def label_run(
-    context: ApiContext, request: Request, run: str, hidden: bool | None, tags: list[str] | None = None
-) -> Begun:
-    """Hide a run or show it, and give it tags; None leaves either as it is."""
+async def label_run(context: ApiContext, request: Request, run: str, wish: Label, more: Sequence[str] = ()) -> Begun:
+    """Hide a run or show it, and give it tags and a note as ``wish`` says; ``more`` are tags beside those it has."""
     context.require_log()
     with context.tables() as db:
         row = show_run(db, run)
-    return await append(context, labelled(row, _asker(request), hidden, tags))
+    tags = [*tags_of(row), *more] if more else wish.tags
+    return await append(context, labelled(row, _asker(request), wish.hidden, tags, wish.note))
 
 
 def _asker(request: Request) -> str:

@@ -3,7 +3,7 @@
 import sqlite3
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Depends, Path, Query
 
 from agent0.api.conditional import LIMIT, After, At, Limit, Page, Tagged, keyed_page
 from agent0.api.context import ApiContext, Context
@@ -17,7 +17,7 @@ from agent0.projections.evaluation_items import evaluated_run, list_items
 from agent0.projections.evaluations import learning_curve
 from agent0.projections.events import story
 from agent0.projections.rewards import explain_rewards
-from agent0.projections.runs import list_runs, resolve
+from agent0.projections.runs import RunFilter, list_runs, resolve
 from agent0.projections.tasks import list_tasks, show_task
 from agent0.report.overview import overview
 from agent0.settings import LARGEST
@@ -28,11 +28,26 @@ Hidden = Annotated[bool, Query(description="hidden and deleted runs, too")]
 Iteration = Annotated[int | None, Query(ge=0, le=LARGEST, description="one iteration only; the first is 0")]
 
 
+def run_filter(
+    tag: Annotated[str, Query(max_length=100, description="runs that have this tag")] = "",
+    profile: Annotated[str, Query(max_length=255, description="runs of this profile")] = "",
+    status: Annotated[str, Query(max_length=40, description="running, paused, failed, finished, deleted …")] = "",
+    text: Annotated[str, Query(max_length=200, description="part of id, name, tag or note")] = "",
+) -> RunFilter:
+    """Make the filter of a list of runs from its query."""
+    return RunFilter(tag, profile, status, text)
+
+
+Chosen = Annotated[RunFilter, Depends(run_filter)]
+
+
 @router.get("", operation_id="list_runs")
-def runs(context: Context, limit: Limit = LIMIT, after: After = "", hidden: Hidden = False, at: At = 0) -> Page:
+def runs(
+    context: Context, chosen: Chosen, limit: Limit = LIMIT, after: After = "", hidden: Hidden = False, at: At = 0
+) -> Page:
     """Runs, newest first; `carried` says whether a process executes a running one."""
     with context.tables(at) as db:
-        rows = list_runs(db, limit + 1, after, hidden)
+        rows = list_runs(db, limit + 1, after, hidden, chosen)
     return keyed_page(carried(context.settings, rows), limit, "run")
 
 

@@ -50,12 +50,16 @@ class Deletion:
         return {"run": self.run, "artifacts": len(self.artifacts), "bytes": self.bytes, "users": list(self.users)}
 
 
-def labelled(row: Row, by: str, hidden: bool | None = None, tags: Sequence[str] | None = None) -> Recorded:
-    """The event that hides the run of ``row`` or shows it, and gives it ``tags``; None leaves it as it is."""
+def labelled(
+    row: Row, by: str, hidden: bool | None = None, tags: Sequence[str] | None = None, note: str | None = None
+) -> Recorded:
+    """The event that hides the run of ``row`` or shows it, and gives it ``tags`` and a ``note``; None leaves it as it
+    is."""
     event = RunLabelled(
         hidden=bool(row["hidden"]) if hidden is None else hidden,
         tags=tuple(tags_of(row) if tags is None else dict.fromkeys(tags)),
         by=by,
+        note=row["note"] or "" if note is None else note,
     )
     return recorded(str(row["run"]), event)
 

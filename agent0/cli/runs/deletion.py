@@ -1,4 +1,4 @@
-"""Hides, tags, archives and deletes runs, and prunes them by age, size and tag."""
+"""Hides, tags, notes, archives and deletes runs, and prunes them by age, size and tag."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,8 +39,17 @@ def tag(
     remove: Annotated[bool, typer.Option("--remove", help="Take them away instead.")] = False,
     as_json: console.Json = False,
 ) -> None:
-    """Give a run tags, by which `run prune` chooses."""
+    """Give a run tags, by which `run list` and `run prune` choose."""
     console.record(_label(run, tags=tags, remove=remove), as_json)
+
+
+def note(
+    run: console.Run,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What is to be said of it; empty takes the note away.")],
+    as_json: console.Json = False,
+) -> None:
+    """Write a note on a run; lists and its page show it."""
+    console.record(_label(run, text=text), as_json)
 
 
 def delete(run: console.Run, commit: Commit = False, reason: Reason = "", as_json: console.Json = False) -> None:
@@ -98,20 +107,26 @@ def prune(
         console.say(KEPT)
 
 
-def _label(run: str, hidden: bool | None = None, tags: list[str] | None = None, remove: bool = False) -> dict[str, Any]:
+def _label(
+    run: str,
+    hidden: bool | None = None,
+    tags: list[str] | None = None,
+    remove: bool = False,
+    text: str | None = None,
+) -> dict[str, Any]:
     settings = flags.settings()
     with lookup.tables() as db:
         row = show_run(db, lookup.run_id(run))
     before = tags_of(row)
     after = [tag for tag in before if tag not in (tags or ())] if remove else [*before, *(tags or ())]
-    event = labelled(row, settings.router.user, hidden, after)
+    event = labelled(row, settings.router.user, hidden, after, text)
 
     async def work() -> None:
         async with open_log(settings) as log:
             await log.append([event])
 
     console.run_async(work)
-    return {"run": event.run, **event.event.model_dump(mode="json", include={"hidden", "tags"})}
+    return {"run": event.run, **event.event.model_dump(mode="json", include={"hidden", "tags", "note"})}
 
 
 def _shown(deletion: Deletion, as_json: bool) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from agent0.errors import LogError
 from agent0.events.base import Recorded
 from agent0.projections.events import story as chain
 from agent0.projections.events import unbroken
-from agent0.projections.runs import list_runs, resolve
+from agent0.projections.runs import RunFilter, list_runs, resolve
 from agent0.settings import Settings
 from agent0.training.diet import Diet, total
 
@@ -91,12 +91,17 @@ def list_(
     limit: console.Limit = 20,
     forks: Annotated[bool, typer.Option("--forks", help="Only forks, with what they began from.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Hidden and deleted runs, too.")] = False,
+    tag: Annotated[str, typer.Option(help="Only those with this tag.")] = "",
+    profile: Annotated[str, typer.Option(help="Only those of this profile.")] = "",
+    status: Annotated[str, typer.Option(help="Only those that are so: running, paused, failed, finished …")] = "",
+    text: Annotated[str, typer.Option(help="Only those with this in id, name, tag or note.")] = "",
     as_json: console.Json = False,
 ) -> None:
     """List runs, newest first; with --forks only forks."""
+    chosen = RunFilter(tag, profile, status, text)
     try:
         with lookup.tables() as db:
-            rows = console.limited(lambda n: _listed(db, n, forks, everything), limit)
+            rows = console.limited(lambda n: _listed(db, n, forks, everything, chosen), limit)
     except NothingError:
         rows = console.Limited()
     shown = carried(flags.settings(), rows)
@@ -104,15 +109,17 @@ def list_(
         shown = [{**row, "status": STOPPED if row["carried"] is False else row["status"]} for row in shown]
     first = ("run", "parent", "parent_seq") if forks else ("run",)
     columns = ("status", "iteration", "validation", "heldout_first", "heldout_last", "started", "wall_s", "events")
-    why = tuple(name for name in ("failed", "waits_for") if any(r[name] for r in shown))
+    why = tuple(name for name in ("failed", "waits_for", "note") if any(r[name] for r in shown))
     console.table(rows.like(shown), as_json, (*first, *columns, *why), keep=("started", *why))
 
 
-def _listed(db: sqlite3.Connection, limit: int, forks: bool, everything: bool) -> list[dict[str, Any]]:
+def _listed(
+    db: sqlite3.Connection, limit: int, forks: bool, everything: bool, chosen: RunFilter
+) -> list[dict[str, Any]]:
     """The newest runs, or the newest forks."""
     if not forks:
-        return list_runs(db, limit, hidden=everything)
-    return [row for row in list_runs(db, 100_000, hidden=everything) if row["parent"]][:limit]
+        return list_runs(db, limit, hidden=everything, chosen=chosen)
+    return [row for row in list_runs(db, 100_000, hidden=everything, chosen=chosen) if row["parent"]][:limit]
 
 
 def story(run: console.Run = "LAST", as_json: console.Json = False) -> None:

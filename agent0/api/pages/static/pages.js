@@ -56,7 +56,9 @@ function exchange(part, fresh) {
   const states = kept.map(([name, state]) => [...part.querySelectorAll(name)].map((one) => one[state]));
   const places = "a, button, summary, [tabindex]";
   const focus = [...part.querySelectorAll(places)].indexOf(document.activeElement);
+  const ticks = new Map([...part.querySelectorAll("input[type=checkbox]")].map((input) => [input.value, input.checked]));
   part.replaceChildren(...fresh.childNodes);
+  part.querySelectorAll("input[type=checkbox]").forEach((input) => { input.checked = ticks.get(input.value) ?? input.checked; });
   kept.forEach(([name, state], n) => part.querySelectorAll(name).forEach((one, i) => { if (i in states[n]) one[state] = states[n][i]; }));
   if (focus >= 0) part.querySelectorAll(places)[focus]?.focus();
   beginLists(part);
@@ -67,6 +69,8 @@ function merge(list, fresh) {
   for (const row of [...fresh.querySelectorAll("tbody tr")].reverse()) {
     const link = row.querySelector("a")?.getAttribute("href");
     const old = list.querySelector(`a[href="${CSS.escape(link)}"]`)?.closest("tr");
+    const [tick, before] = [row, old].map((of) => of?.querySelector("input[type=checkbox]"));
+    if (tick && before) tick.checked = before.checked;
     if (old) old.replaceWith(row);
     else if (!first.style.height) first.prepend(row);
   }

@@ -1,0 +1,195 @@
+"""Many runs in one chart: smoothed, thinned so that no spike is lost, and placed on axes whose ends are round numbers.
+Places and numbers only; a template draws."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log10
+
+from agent0.projections.base import Row
+from agent0.report.charts.run_series import AxisName, Metric, Series
+
+WIDE, HIGH = 2000, 600
+"""Of the drawing, which is stretched to the page."""
+COLOURS, DASHES = 6, 5
+"""Colours that eyes of every kind tell apart; a run of the same colour has another dash."""
+MOST_POINTS, LEAST_POINTS, ALL_POINTS = 400, 60, 8_000
+"""Of a line, and of all lines of a chart together."""
+DOTTED = 40
+"""A line of at most so many points shows them."""
+TICKS = 6
+COLUMNS = 12
+"""Values of a line that its row of the table shows, where there are more than ``FEW``."""
+FEW = 20
+_UNITS = (("seconds", 1, 180), ("minutes", 60, 180 * 60), ("hours", 3600, 72 * 3600), ("days", 86_400, float("inf")))
+"""Units of time: seconds in each, and up to how many seconds it is used."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a run is drawn everywhere: the numbers of its colour and of its dash."""
+
+    colour: int
+    dash: int
+
+    @classmethod
+    def of(cls, place: int) -> "Style":
+        """The style of the run that ``place`` others started before (``agent0.projections.runs.run_places``)."""
+        return cls(place % COLOURS, place // COLOURS % DASHES)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """An axis from ``low`` to ``high``, the first and last of its ``ticks``, which are evenly apart."""
+
+    title: str
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+
+    def labels(self, *, share: bool = False) -> list[str]:
+        """The ticks as people read them; ``share``: in percent."""
+        return [f"{100 * tick:g}%" if share else _short(tick) for tick in self.ticks]
+
+
+@dataclass(frozen=True)
+class RunLine:
+    """The line of one run: ``points`` is what is looked at, ``faint`` the values behind it where it is smoothed,
+    ``dots`` a path that marks its points where they are few; all as SVG has them. ``xs``, ``ys`` and ``raw`` are the
+    values that are drawn."""
+
+    run: str
+    points: str
+    faint: str
+    dots: str
+    xs: tuple[float, ...]
+    ys: tuple[float, ...]
+    raw: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class RunChart:
+    """One metric of several runs: its axes, and a line for each run."""
+
+    metric: Metric
+    x: Scale
+    y: Scale
+    lines: tuple[RunLine, ...]
+
+    def row(self) -> Row:
+        """The chart as programs read it: axes, and of each line the values that are drawn."""
+        axes = {name: {"title": axis.title, "low": axis.low, "high": axis.high} for name, axis in self._axes()}
+        lines = [{"run": line.run, "x": line.xs, "y": line.ys, "raw": line.raw} for line in self.lines]
+        named = {"metric": self.metric.name, "title": self.metric.title, "share": self.metric.share}
+        return {**named, **axes, "lines": lines}
+
+    def _axes(self) -> tuple[tuple[str, Scale], ...]:
+        return ("x", self.x), ("y", self.y)
+
+    def table(self) -> tuple[tuple[float, ...], tuple[tuple[float | None, ...], ...]]:
+        """Places along x, and a row of values a line: all where they are few, else the last value up to each place;
+        None where the run has none there."""
+        places = sorted({x for line in self.lines for x in line.xs})
+        if len(places) > FEW:
+            places = [self.x.low + (self.x.high - self.x.low) * n / COLUMNS for n in range(1, COLUMNS + 1)]
+        return tuple(places), tuple(tuple(_value_at(line, place) for place in places) for line in self.lines)
+
+
+def _value_at(line: RunLine, place: float) -> float | None:
+    before = bisect_right(line.xs, place)
+    return line.ys[before - 1] if before and place <= line.xs[-1] else None
+
+
+def run_chart(metric: Metric, axis: AxisName, names: Sequence[str], every: Sequence[Series], weight: float) -> RunChart:
+    """Draw ``every`` series, which are those of the runs ``names``. ``weight``: how much of each smoothed value is the
+    value before it, 0 (not smoothed) to below 1."""
+    last = max((values.xs[-1] for values in every if values.xs), default=0.0)
+    unit, size = _unit(last) if axis == "time" else ("", 1)
+    title = {"tokens": "tokens learned from", "time": f"{unit} since the start of the run"}.get(
+        axis, "iterations done" if metric.by_iteration else "steps of the optimiser"
+    )
+    most = max(LEAST_POINTS, min(MOST_POINTS, ALL_POINTS // max(1, len(every))))
+    drawn = [_drawn(values, weight, most, size) for values in every]
+    ys = [y for _, line, raw in drawn for values in (line, raw) if values for y in (min(values), max(values))]
+    across = scale(title, 0.0, last / size, whole=axis == "step")
+    up = scale("", 0.0, 1.0) if metric.share else _upright(ys)
+    lines = (_line(name, values, across, up, faint=weight > 0) for name, values in zip(names, drawn, strict=True))
+    return RunChart(metric, across, up, tuple(lines))
+
+
+def smoothed(values: Sequence[float], weight: float) -> list[float]:
+    """The exponential moving average of ``values``: each is ``weight`` of the one before and the rest of its own, from
+    the first on without a pull towards 0 (Kingma and Ba 2015, section 3)."""
+    own, mean, share = 1 - weight, 0.0, 0.0
+    return [(mean := mean + own * (v - mean)) / (share := share + own * (1 - share)) for v in values]
+
+
+def thinned(values: Sequence[float], most: int) -> list[int]:
+    """Which of ``values`` are drawn, at most about ``most``: the lowest and the highest of each stretch, the first and
+    the last."""
+    if len(values) <= most:
+        return [*range(len(values))]
+    size, kept = ceil(2 * len(values) / most), {0, len(values) - 1}
+    for begin in range(0, len(values), size):
+        stretch = values[begin : begin + size]
+        kept |= {begin + stretch.index(min(stretch)), begin + stretch.index(max(stretch))}
+    return sorted(kept)
+
+
+def scale(title: str, low: float, high: float, *, whole: bool = False, most: int = TICKS) -> Scale:
+    """An axis that holds ``low`` to ``high`` and begins and ends at a round number; ``whole``: its ticks are whole
+    numbers."""
+    high = high if high - low > max(1e-9 * max(abs(low), abs(high)), 1e-30) else low + 1.0
+    rough = (high - low) / most
+    power = 10.0 ** floor(log10(rough))
+    rounds = (1, 2, 5, 10) if whole and power < 10 else (1, 2, 2.5, 5, 10)
+    step = next(power * n for n in rounds if power * n >= rough * 0.999)
+    step = max(1.0, step) if whole else step
+    first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
+    ticks = tuple(float(f"{n * step:.12g}") for n in range(first, last + 1))
+    return Scale(title, ticks[0], ticks[-1], ticks)
+
+
+def _upright(ys: Sequence[float]) -> Scale:
+    """From 0 where that is near; never shorter than its values."""
+    low, high = min(ys, default=0.0), max(ys, default=1.0)
+    return scale("", 0.0 if 0 < low < high / 2 else low, high, most=5)
+
+
+def _short(value: float) -> str:
+    """A tick in a few characters: 12k for 12,000."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= max(size, 1e4):
+            return f"{value / size:.4g}{letter}"
+    return f"{value:.4g}"
+
+
+def _unit(seconds: float) -> tuple[str, int]:
+    return next((name, size) for name, size, most in _UNITS if seconds <= most)
+
+
+Drawn = tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]
+
+
+def _drawn(values: Series, weight: float, most: int, size: int) -> Drawn:
+    """Places, smoothed values and values as they are, thinned; six digits of each."""
+    averages = smoothed(values.ys, weight) if weight else values.ys
+    kept = thinned(values.ys, most)
+    columns = ((values.xs[n] / size for n in kept), (averages[n] for n in kept), (values.ys[n] for n in kept))
+    xs, ys, raw = (tuple(float(f"{value:.6g}") for value in column) for column in columns)
+    return xs, ys, raw
+
+
+def _line(name: str, drawn: Drawn, x: Scale, y: Scale, *, faint: bool) -> RunLine:
+    xs, ys, raw = drawn
+    places = [*_places(xs, ys, x, y)]
+    twice = places * 2 if len(places) == 1 else places  # a line of no length is a dot
+    behind = " ".join(_places(xs, raw, x, y)) if faint else ""
+    dots = "".join(f"M{place.replace(',', ' ')}h0" for place in places) if len(places) <= DOTTED else ""
+    return RunLine(name, " ".join(twice), behind, dots, xs, ys, raw)
+
+
+def _places(xs: Sequence[float], ys: Sequence[float], x: Scale, y: Scale) -> Iterator[str]:
+    across, up = WIDE / (x.high - x.low), HIGH / (y.high - y.low)
+    for place, value in zip(xs, ys, strict=True):
+        yield f"{int((place - x.low) * across + 0.5)},{int(HIGH - (value - y.low) * up + 0.5)}"
