@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 from agent0.assembly.log.access import check_log, open_log, provision
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.cli import build
+from agent0.cli.system import handlers_run
 from agent0.config.loading import load
 from agent0.infra.log.nats_server import binary
 from agent0.settings import ApiSettings, Settings
@@ -130,9 +131,9 @@ def test_what_services_refer_to_exists(compose: Compose) -> None:
 
 def test_services_run_every_handler_exactly_once(compose: Compose) -> None:
     services = [service for service in ours(compose).values() if "gpu" not in service.profiles]
-    runs = [service.command[2:] for service in services if service.command[:2] == ["handlers", "run"]]
-    assert Counter(name for names in runs for name in names) == Counter(list(known_handlers()))
-    assert all(runs)  # no names would mean all of them
+    roles = [service.command[3] for service in services if service.command[:3] == ["handlers", "run", "--role"]]
+    assert Counter(roles) == Counter(list(handlers_run.ROLES))
+    assert Counter(name for role in roles for name in handlers_run.ROLES[role]) == Counter(list(known_handlers()))
 
 
 def test_commands_are_commands(compose: Compose) -> None:
@@ -148,7 +149,8 @@ def test_containers_are_confined(compose: Compose) -> None:
         assert service.read_only and service.cap_drop == ["ALL"] and service.init, name
         assert "no-new-privileges:true" in service.security_opt, name
         lifted = any("unconfined" in option for option in service.security_opt)
-        assert lifted == bool(nested & set(service.command)), name
+        played = {handler for word in service.command for handler in handlers_run.ROLES.get(word, ())}
+        assert lifted == bool(nested & played), name
         assert not service.ports or service.command[0] == "up", name
     published = [port for service in compose.services.values() for port in service.ports]
     assert all(port.startswith("127.0.0.1:") for port in published)
@@ -202,7 +204,13 @@ def test_the_image_holds_the_extras_that_its_services_use(compose: Compose) -> N
     arguments = dict(re.findall(r"^ARG (\w+)=(\S*)$", dockerfile, re.M))
     assert '".[$EXTRAS$MORE_EXTRAS]"' in dockerfile
     installed = set(arguments["EXTRAS"].split(","))
-    people = {"dev", "browser", "notebook", "trl"}  # tests, notebooks, and a trainer that reads what is exported
+    people = {
+        "dev",
+        "browser",
+        "notebook",
+        "trl",
+        "prompts",
+    }  # who tests, searches over prompts, or trains elsewhere
     assert set(extras) - people - installed == {"qlora"}
     added = [s.build.args["MORE_EXTRAS"] for s in ours(compose).values() if s.build and "gpu" in s.profiles]
     assert added and set(added) == {",qlora"} and arguments["MORE_EXTRAS"] == ""

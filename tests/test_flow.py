@@ -144,6 +144,7 @@ def test_the_story_has_every_kind_of_event_a_healthy_run_has() -> None:
         "ProbeSelected",
         "SubsetMeasured",
         "TrainingMeasured",  # a scripted training has no steps
+        "PromptCandidateScored",
     )
     healthy = {name for name in event_types() if not name.startswith((*unhealthy.split(), *other))}
     assert {r.type for r in whole_run()} | {"CheckpointRejected", "AlarmRaised"} == healthy

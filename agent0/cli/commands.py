@@ -53,6 +53,12 @@ COMMANDS: Mapping[str, str | Noun] = {
             "fetch": "evaluation.fetch:fetch",
         },
     ),
+    "cluster": Noun(
+        "Processes of all hosts that react to the events of this log.",
+        {
+            "status": "system.cluster:status",
+        },
+    ),
     "config": Noun(
         "Settings: show, validate, explain.",
         {

@@ -24,6 +24,8 @@ agent0 calibrate --help
 agent0 chat tiny
 agent0 chat qwen2.5-coder-0.5b-instruct --tools python
 agent0 chat LAST/student-1 --once "What is 12+30?"
+agent0 cluster status
+agent0 cluster status --json
 agent0 config show --profile climb --origin
 agent0 config validate --profile mine.toml
 agent0 config docs
@@ -59,6 +61,7 @@ agent0 failures drop f-1a2b --reason "the file is gone"
 agent0 handlers list
 agent0 handlers run attempt_task verify_result
 agent0 handlers run --profile cluster --projector
+agent0 handlers run --role student --slots 8
 agent0 log init
 agent0 log check
 agent0 metrics show

@@ -42,6 +42,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "status": "What stands and works: log, tables, processes, runs.",
         "api": "Keys and description of the HTTP API.",
         "handlers": "Run reactions as processes of their own.",
+        "cluster": "See who reacts on which host, and what waits.",
         "log": "Make and check the event log's streams.",
         "artifacts": "Verify what events name, throw away what none names.",
         "sandbox": "Check the sandbox, allow and deny, look at work folders.",

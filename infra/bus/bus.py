@@ -80,7 +80,9 @@ class Bus:
             log, self._views, self.committer, ports, settings, code_rev, clock, fatal, self._lacks_for
         )
         report = self._reactions.report
-        self.run_consumers = RunConsumers(log, self._views, self._topology, self._handlers, lacks, report, clock, fatal)
+        self.run_consumers = RunConsumers(
+            log, self._views, self._topology, self._handlers, lacks, report, clock, fatal, code_rev
+        )
         self._link = Link(log.server)
         self._broker: _Broker | None = None
         self._tasks: set[asyncio.Task[None]] = set()

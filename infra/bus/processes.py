@@ -21,23 +21,34 @@ PATIENCE_S = 1.0
 
 @dataclass(frozen=True, order=True)
 class ProcessReply:
-    """A process that reacts to events. ``missing``: run -> handler -> what it lacks."""
+    """A process that reacts to events. ``missing``: run -> handler -> what it lacks; ``slots``: reactions at once, of
+    the handler that has most."""
 
     host: str
     pid: int
     number: int
     handlers: tuple[str, ...]
     missing: Mapping[str, Mapping[str, str]]
+    slots: int = 0
+    version: str = ""
 
     def __str__(self) -> str:
         return f"{self.pid} on {self.host} ({len(self.handlers)} handlers)"
 
 
 class Processes:
-    """Answers for this process, and asks the others."""
+    """Answers for this process when all are asked."""
 
-    def __init__(self, log: Log, handlers: Sequence[str], missing: Mapping[str, Mapping[str, DependencyError]]) -> None:
+    def __init__(
+        self,
+        log: Log,
+        handlers: Sequence[str],
+        missing: Mapping[str, Mapping[str, DependencyError]],
+        slots: int = 0,
+        version: str = "",
+    ) -> None:
         self._log, self._handlers, self._missing = log, tuple(handlers), missing
+        self._slots, self._version = slots, version
         self._subscription: Any = None
 
     async def start(self) -> None:
@@ -54,23 +65,25 @@ class Processes:
         missing = {
             run: {name: str(error.dependency) for name, error in of.items()} for run, of in self._missing.items()
         }
-        return ProcessReply(socket.gethostname(), os.getpid(), id(self), self._handlers, missing)
-
-    async def ask(self) -> list[ProcessReply]:
-        """Ask all processes, this one included; in a fixed order."""
-        replies: list[ProcessReply] = []
-
-        async def take(message: Msg) -> None:
-            plain = json.loads(message.data)
-            replies.append(ProcessReply(**{**plain, "handlers": tuple(plain["handlers"])}))
-
-        inbox = self._log.client.new_inbox()
-        subscription = await self._log.client.subscribe(inbox, cb=take)
-        await self._log.client.publish(SUBJECT, b"", reply=inbox)
-        await asyncio.sleep(PATIENCE_S)
-        await subscription.unsubscribe()
-        return sorted(replies, key=lambda reply: (reply.host, reply.pid, reply.number))
+        own = socket.gethostname(), os.getpid(), id(self), self._handlers
+        return ProcessReply(*own, missing, self._slots, self._version)
 
     async def _answer(self, message: Msg) -> None:
         if message.reply:
             await self._log.client.publish(message.reply, json.dumps(asdict(self.own_reply())).encode())
+
+
+async def ask(log: Log) -> list[ProcessReply]:
+    """Ask all processes that react to the events of ``log``; in a fixed order."""
+    replies: list[ProcessReply] = []
+
+    async def take(message: Msg) -> None:
+        plain = json.loads(message.data)
+        replies.append(ProcessReply(**{**plain, "handlers": tuple(plain["handlers"])}))
+
+    inbox = log.client.new_inbox()
+    subscription = await log.client.subscribe(inbox, cb=take)
+    await log.client.publish(SUBJECT, b"", reply=inbox)
+    await asyncio.sleep(PATIENCE_S)
+    await subscription.unsubscribe()
+    return sorted(replies, key=lambda reply: (reply.host, reply.pid, reply.number))

@@ -18,7 +18,7 @@ from agent0.events.base import Event, Recorded
 from agent0.events.runs import RunCancelled, RunFailed, RunFinished, RunPaused, RunResumed, RunStarted
 from agent0.infra.bus.arrivals import Arrivals
 from agent0.infra.bus.deliveries import Reaction, Work
-from agent0.infra.bus.processes import Processes, ProcessReply
+from agent0.infra.bus.processes import Processes, ProcessReply, ask
 from agent0.infra.bus.run_views import BrokenViewError, RunView, Views
 from agent0.infra.log.connection import apart
 from agent0.infra.log.event_log import Log
@@ -53,6 +53,7 @@ class RunConsumers:
         tell: Callable[[Event, Recorded], Awaitable[object]],
         clock: Callable[[], datetime],
         fatal: Callable[[str], None],
+        version: str = "",
     ) -> None:
         self._log, self._views, self._topology, self._handlers = log, views, topology, handlers
         self._lacks, self._tell, self._clock, self._fatal = lacks, tell, clock, fatal
@@ -67,7 +68,8 @@ class RunConsumers:
         self._tasks: set[asyncio.Task[None]] = set()
         self._opening: dict[str, asyncio.Task[None]] = {}
         self._seq = 0
-        self._processes = Processes(log, [handler.name for handler in handlers], self._missing)
+        slots = max((topology.in_flight(handler) for handler in handlers), default=0)
+        self._processes = Processes(log, [handler.name for handler in handlers], self._missing, slots, version)
 
     async def start(self, arrivals: Mapping[str, Arrivals]) -> None:
         """Open the consumers of the runs that are under way, and follow what becomes of runs."""
@@ -215,7 +217,7 @@ class RunConsumers:
 
     async def _ask_others(self, run: str) -> None:
         """Where no process has what a run needs, say so in its log: one of them does."""
-        replies = await self._processes.ask()
+        replies = await ask(self._log)
         for handler, lacking in sorted(self._missing.get(run, {}).items()):
             having = [
                 reply for reply in replies if handler in reply.handlers and handler not in reply.missing.get(run, {})

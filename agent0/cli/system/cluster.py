@@ -1,0 +1,67 @@
+"""All processes that react to the events of a log, on whatever hosts."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from agent0.api.status import consumers
+from agent0.assembly.log.access import open_log
+from agent0.cli import console, flags
+from agent0.cli.system.handlers_run import roles_of
+from agent0.infra.bus.processes import ProcessReply, ask
+from agent0.infra.log.streams import GIVEN_UP
+
+Row = dict[str, Any]
+
+
+def status(profile: console.Profile = None, pairs: console.Set = None, as_json: console.Json = False) -> None:
+    """Say who reacts to events, on which host and with how many slots, and what waits. All processes are asked; one
+    that does not answer within a second is not there."""
+    settings = flags.settings(profile, pairs)
+
+    async def work() -> tuple[list[ProcessReply], list[Row]]:
+        async with open_log(settings) as log:
+            return await ask(log), await consumers(settings, log)
+
+    replies, standing = console.run_async(work)
+    processes, handlers = [_process(reply) for reply in replies], [_handler(row, replies) for row in standing]
+    faults = [*_unattended(handlers), *_versions(replies)]
+    if as_json:
+        console.record({"processes": processes, "handlers": handlers, "faults": faults}, as_json)
+        return
+    console.table(processes, as_json)
+    console.table([row for row in handlers if row["waits"] or row["in_hand"] or not row["processes"]], as_json)
+    for fault in faults:
+        console.say(fault)
+
+
+def _process(reply: ProcessReply) -> Row:
+    lacks = {what for handlers in reply.missing.values() for what in handlers.values()}
+    return {
+        "host": reply.host,
+        "pid": reply.pid,
+        "does": ", ".join(roles_of(reply.handlers)),
+        "slots": reply.slots,
+        "lacks": ", ".join(sorted(lacks)),
+        "version": reply.version,
+    }
+
+
+def _handler(row: Row, replies: Sequence[ProcessReply]) -> Row:
+    everybodys = row["consumer"] == GIVEN_UP
+    return {
+        "handler": row["consumer"],
+        "processes": sum(everybodys or row["consumer"] in reply.handlers for reply in replies),
+        "waits": row["wait"],
+        "in_hand": row["in_hand"],
+        "again": row["again"],
+    }
+
+
+def _unattended(handlers: Sequence[Row]) -> list[str]:
+    left = roles_of([row["handler"] for row in handlers if not row["processes"]])
+    return [f"No process runs {', '.join(left)}: runs that need it wait."] if left else []
+
+
+def _versions(replies: Sequence[ProcessReply]) -> list[str]:
+    versions = sorted({reply.version for reply in replies})
+    return [f"Processes of several versions: {', '.join(versions)}."] if len(versions) > 1 else []

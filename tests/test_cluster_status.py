@@ -1,0 +1,41 @@
+"""Who is there, and what waits for whom: by asking the processes themselves."""
+
+import time
+from collections import Counter
+from pathlib import Path
+
+from agent0.assembly.runtime.plugins import known_handlers
+from agent0.cli.system.handlers_run import ROLES, roles_of
+from tests.patience import PATIENCE_S
+from tests.processes import Crew
+from tests.terminal import agent0 as call
+
+
+def test_every_handler_is_in_one_role() -> None:
+    assert Counter(name for names in ROLES.values() for name in names) == Counter(list(known_handlers()))
+    assert roles_of([*ROLES["teacher"], "attempt_task", "mine"]) == ["teacher", "attempt_task", "mine"]
+    assert roles_of(list(known_handlers())) == list(ROLES)
+
+
+def test_a_wrong_role_names_those_there_are(tmp_path: Path) -> None:
+    refused = call("handlers", "run", "--role", "studnet", home=tmp_path)
+    assert refused.code == 2 and "Did you mean student" in refused.err
+
+
+def test_processes_say_what_they_do_and_what_nobody_does_is_named(tmp_path: Path) -> None:
+    with Crew(tmp_path, RUN__ITERATIONS="1", RUN__TASKS="3", RUN__ATTEMPTS="1") as crew:
+        crew.tell("run", "start", "--detach", "--json")
+        for role in ("conductor", "teacher"):
+            crew.start(role, "handlers", "run", "--role", role, "--slots", "3")
+        until = time.monotonic() + PATIENCE_S
+        while True:  # until both have begun
+            told = crew.tell("cluster", "status", "--json")
+            if len(told["processes"]) == 2:
+                break
+            assert time.monotonic() < until, told
+        plain = crew.tell("cluster", "status")
+    does = {process["does"]: process["slots"] for process in told["processes"]}
+    assert set(does) == {"conductor", "teacher"} and does["teacher"] == 3
+    assert told["faults"] == ["No process runs student, verifier, trainer: runs that need it wait."]
+    assert {row["processes"] for row in told["handlers"] if row["handler"] == "propose_task"} == {1}
+    assert "conductor" in plain
