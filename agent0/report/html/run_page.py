@@ -109,7 +109,7 @@ def _costs(db: sqlite3.Connection, run: str) -> Mapping[str, object]:
 def _linked(
     db: sqlite3.Connection, artifacts: Artifacts, summary: Row, tasks: Sequence[Row], attempts: Sequence[Row]
 ) -> Mapping[str, object]:
-    """What leads to tasks, attempts and events, and these: some with all that is known, the others with what was said."""
+    """What leads to tasks, attempts and events, and these: some with everything, the others with their texts."""
     name, why = summary["run"], _why(summary["why"])
     alarms = [{**alarm, "evidence": shown_by(alarm)} for alarm in list_alarms(db, name, status="", limit=ALL)]
     slowest = nlargest(SLOWEST, (a for a in attempts if a["wall_s"] is not None), key=lambda a: a["wall_s"])
