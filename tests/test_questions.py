@@ -108,6 +108,15 @@ def test_epochs_and_seeds_have_orders_of_their_own() -> None:
     assert len(set(orders)) == len(orders)
 
 
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_rows_in_place_of_those_without_contrast_are_the_next_ones(file: Path, share: float) -> None:
+    config = plan(file, share, tasks=6, attempts=2, refill=2.5, iterations=2)
+    told = finished(play(started(config), WORLD))
+    rows, first = rows_of(told), [event for event in of(told, TaskRequested) if event.slot < config.tasks]
+    assert len(first) == 2 * config.tasks and len(rows) > 2 * share * config.tasks
+    assert rows == expected(config, len(rows))
+
+
 def test_a_rising_curriculum_asks_rows_from_the_lowest_level_on(file: Path, tmp_path: Path) -> None:
     rows = [{**json.loads(line), "level": 1 + n % 3} for n, line in enumerate(file.read_text().splitlines())]
     path = write(tmp_path / "levels.jsonl", rows)

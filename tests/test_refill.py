@@ -4,6 +4,7 @@ import asyncio
 import random
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +20,7 @@ from agent0.events import runs, tasks
 from agent0.events.base import Recorded
 from agent0.events.values import QUESTIONS
 from agent0.experiments.ablation_runs import describe_compute, requested_compute
+from agent0.handlers.screen_task import screen_task
 from agent0.projections import Projector, tables
 from agent0.report.overview import overview
 from agent0.run.lifecycle import RunState, evolve
@@ -27,7 +29,7 @@ from agent0.settings import RunConfig
 from agent0.state.run_state import AttemptState, TaskState
 from agent0.tasks.curriculum.sampler import allocate
 from agent0.tasks.screening import Archive, Proposed, decide_batch
-from tests.play import finished, play
+from tests.play import Played, finished, play
 from tests.story import bodies
 from tests.test_forking import begin, state_at
 from tests.world import ports, small, started
@@ -68,6 +70,25 @@ def test_an_iteration_ends_with_as_much_contrast_as_was_asked_for_or_at_its_boun
         assert with_contrast(state) >= CONFIG.tasks or len(state.tasks) == CONFIG.most_tasks
         assert all(task.done for task in state.tasks.values())
     assert any(len(state.tasks) > CONFIG.tasks for state in states), "the run asks for others at all"
+
+
+async def test_a_repeated_task_is_refused_beside_those_that_the_iteration_accepted_before() -> None:
+    """At the event with which the last proposal in place of others is in, one of them says what was said before."""
+    state, places = None, []
+    for recorded in told():
+        state = evolve(state, recorded)
+        if state and state.task_target and isinstance(recorded.event, tasks.TaskProposed):
+            places.append((recorded, state))
+    last, state = next((r, s) for r, s in places if all(t.proposed for t in s.tasks.values()) and s.iteration == 0)
+    waiting = {name: task for name, task in state.tasks.items() if not task.accepted and not task.rejected}
+    accepted = [task for task in state.tasks.values() if task.accepted]
+    name, known = next((n, k) for n, t in waiting.items() for k in accepted if t.domain == k.domain)
+    repeated = replace(state, tasks={**state.tasks, name: replace(state.tasks[name], proposal=known.proposal)})
+    needs = {key: WORLD[key] for key in ("embedders", "contamination", "verifier_sandbox")}
+    effects = await screen_task(last.event, repeated, history=Played([*told()]), **needs)
+    refused = [e.reason for e in effects if isinstance(e, tasks.TaskRejected) and e.task == name]
+    assert refused == ["duplicate"]
+    assert {e.task for e in effects if isinstance(e, tasks.TaskAccepted | tasks.TaskRejected)} == {*waiting}
 
 
 def test_what_was_asked_first_is_what_a_run_without_it_asks_for() -> None:
