@@ -164,6 +164,11 @@ async def test_disk_is_asked_for_what_the_run_writes(tmp_path: Path, monkeypatch
     )
     adapter = 4 * 32 * shape_of(large).ways
     assert disk_need(longer) - disk_need(settings) > 10 * adapter > 2 * GIB
+    continued = settings.run.training.student.model_copy(update={"optimizer_state": "continued"})
+    plan = settings.run.training.model_copy(update={"student": continued})
+    run = settings.run.model_copy(update={"training": plan})
+    further = disk_need(settings.model_copy(update={"run": run})) - disk_need(settings)
+    assert further == run.iterations * 2 * adapter, "twice the adapter, of one role"
     usage = shutil.disk_usage(tmp_path)
     for free, state in ((3 * GIB, "fail"), (12 * GIB, "warn"), (40 * GIB, "ok")):
         monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: usage._replace(free=free))

@@ -294,3 +294,9 @@ def test_an_iteration_without_contrast_is_no_fault_of_a_run_that_learned(
     case = Case("r1", "tiny", status, RunConfig(), iterations=(Iteration(0, **seen),), trainings=(UNLEARNT, *later),
                 scores=scores)  # fmt: skip
     assert any(one.name == "contrast" for one in diagnose(case)) is accused
+
+
+def test_tasks_that_were_asked_for_in_vain_are_evidence() -> None:
+    found = why(played(small(curriculum={"embedder": "ngram", "band": (0.98, 0.99)}, max_untrained=0, refill=2)))
+    said = [row["text"] for row in found["evidence"]]
+    assert any("tasks were asked for in place of others (run.refill); " in text for text in said), said

@@ -199,13 +199,15 @@ def _generating_on(device: str, settings: Settings) -> float:
 
 def disk_need(settings: Settings) -> int:
     """Estimate the bytes that a run of ``settings`` writes to its data folder: attempts and items, as long as they may
-    get; an adapter for each iteration and trained role, and what half a training keeps; weights for llama.cpp."""
+    get; an adapter for each iteration and trained role, with what its optimizer remembers where the next goes on with
+    that, and what half a training keeps; weights for llama.cpp."""
     run, models = settings.run, local_models(settings)
     items = run.evaluation.validation * (run.iterations + 1) + 2 * run.evaluation.test
     attempts = run.iterations * run.most_tasks * run.attempts + items
     adapters = [_adapter(model) for model in models if model.recipe]
+    going_on = [_adapter(m) for m in models if m.recipe and m.recipe.optimizer_state == "continued"]
     written = attempts * (ATTEMPT + TOKEN * longest(run.student)[0])
-    kept = run.iterations * sum(adapters) + 3 * max(adapters, default=0)
+    kept = run.iterations * (sum(adapters) + 2 * sum(going_on)) + 3 * max(adapters, default=0)
     exported = [
         model for model in models if model.actor.provider == "llamacpp" and not is_gguf(Path(model.actor.model))
     ]
@@ -214,11 +216,10 @@ def disk_need(settings: Settings) -> int:
 
 
 def _adapter(model: LocalModel) -> int:
-    """Bytes that are kept of an adapter, in single precision."""
+    """Bytes of an adapter, in single precision."""
     if model.shape is None or model.recipe is None:
         return 0
-    kept = 3 if model.recipe.optimizer_state == "continued" else 1  # the optimizer's state is twice an adapter
-    return 4 * kept * (model.recipe.rank * model.shape.ways or model.shape.weights)
+    return 4 * (model.recipe.rank * model.shape.ways or model.shape.weights)
 
 
 State = Literal["ok", "warn", "fail"]
