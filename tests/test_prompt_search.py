@@ -114,10 +114,12 @@ async def test_a_search_that_reads_failures_finds_what_its_control_does_not(serv
     assert len(server.answered) - len(searched) == 2 * 8 and set(Counter(server.answered).values()) == {1}
 
     control, run = arm(server, tmp_path, "random")
+    server.answered.clear()
     outcome = await search_prompt(control, run, lambda *_: None)
     assert (control.home / FILE).read_text() == PROMPT, "the earlier one wins a tie"
     assert set(trained_scores(outcome, "test").values()) == {0.0}
     assert len({event.candidate for event in await candidates(control, run.run)}) > 2
+    assert len(server.answered) - outcome.cost["attempts"] == 8, "under the same prompt nothing is asked again"
 
 
 @pytest.mark.usefixtures("shared_sandbox")

@@ -58,8 +58,9 @@ async def search_prompt(
         text = await search(records)
         write(settings.home / FILE, text)
         report(f"the best prompt is in {settings.home / FILE}", None)
-        last = ablation.config.iterations - 1
-        await _score_student(records, _Student(STUDENT, last, with_prompt(ablation.config, text)))
+        same, last = text == original_prompt(ablation.config), ablation.config.iterations - 1
+        config = ablation.config if same else with_prompt(ablation.config, text)
+        await _score_student(records, _Student(STUDENT, last, config))
         return _outcome(records)
 
 
@@ -84,8 +85,12 @@ async def _score_student(records: VariantRecords, student: _Student) -> None:
 
 
 async def _score(records: VariantRecords, student: _Student, split: Scored, n: int, benchmark: str = "") -> None:
-    evaluation = f"{student.checkpoint}-{benchmark or split}".replace(":", "-")
+    base, evaluation = (f"{name}-{benchmark or split}".replace(":", "-") for name in (BASE, student.checkpoint))
     if evaluation in records.scores:
+        return
+    if base in records.scores and student.config == records.config:  # the prompt is still its own: nothing is asked
+        scored = {"evaluation": evaluation, "checkpoint": student.checkpoint, "iteration": student.iteration}
+        await records.record(records.scores[base].model_copy(update=scored), evaluation)
         return
     request = EvaluationRequested(
         evaluation=evaluation,
