@@ -56,6 +56,10 @@ QUESTIONS, DOCUMENTS = "questions", "documents"
 domain, too). Neither is registered: there is nothing to draw or to solve."""
 
 
+JUDGED = "judged"
+"""The kind of a row's answer that a judge model compares, where one is named."""
+
+
 class Passage(Value):
     """Characters ``start`` to ``end`` of a document's text, about which a teacher was to write a question. ``sha256``
     is that of the passage, ``quotation`` the sentence that holds the answer; empty where no question came of it."""
@@ -82,6 +86,8 @@ class SourceRow(Value):
     """The kind of its answer; empty: as the answer reads."""
     tolerance: Annotated[str, NOT_EMPTY] = ""
     """By how much a number may differ from the answer: ``0.01``, or ``1%`` of it; empty: not at all."""
+    tools: Annotated[tuple[str, ...], NOT_EMPTY] = ()
+    """Of the run's tools, those that may be called for it; ``none`` alone: none; empty: all."""
     passage: Annotated[str, NOT_EMPTY] = ""
     """The text of the passage, where the student reads it before the question."""
 

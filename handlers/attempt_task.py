@@ -31,8 +31,8 @@ async def attempt_task(
     """Run the attempt or its first turn; returns every tool call and its end, which land together or not at all."""
     ports = conditions(event, run, models, sandbox, tool_cache, artifacts, web, tools)
     long = event.proposal.kind == "long"
-    prompt = student_prompt(run.config.student, event.proposal.domain, long=long)
-    attempt = await step(begin(event.proposal, prompt, run.config.student, ports.tools), ports)
+    prompt = student_prompt(ports.config, event.proposal.domain, long=long)
+    attempt = await step(begin(event.proposal, prompt, ports.config, ports.tools), ports)
     while attempt.end is None and not long:
         attempt = await step(attempt, ports)
     if program := program_of(event.proposal, [turn.text for turn in attempt.written]):

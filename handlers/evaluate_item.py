@@ -17,7 +17,7 @@ from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool
 
 
-@on(EvaluationItemRequested, EvaluationItemScored, in_flight=128, long=True)
+@on(EvaluationItemRequested, EvaluationItemScored, in_flight=128, long=True, roles=("student", "judge"))
 async def evaluate_item(
     event: EvaluationItemRequested | EvaluationItemScored,
     run: RunState,

@@ -1,10 +1,11 @@
 """One row per verdict: whether an attempt's answer is right, by which verifier and why."""
 
+import sqlite3
 from collections.abc import Iterator
 
 from agent0.events import tasks as facts
 from agent0.events.base import Recorded
-from agent0.projections.base import Row, as_json, projection, stamp
+from agent0.projections.base import Row, as_json, projection, select, stamp
 
 
 @projection(
@@ -46,3 +47,9 @@ def verdicts(e: Recorded) -> Iterator[Row]:
         "votes": as_json([vote.model_dump() for vote in x.votes]) if x.votes else None,
         "time": stamp(e),
     }
+
+
+def opinions(db: sqlite3.Connection, run: str) -> int:
+    """Count the verdicts of a run that a judge model alone decided (verifier ``judge``)."""
+    sql = "SELECT count(*) AS n FROM verdicts WHERE run = ? AND verifier = 'judge' AND correct IS NOT NULL"
+    return int(select(db, sql, (run,))[0]["n"])

@@ -17,7 +17,7 @@ from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import QuestionFile
 from agent0.ports.web import Web
 from agent0.rollout.attempt import AttemptResult
-from agent0.rollout.student import Conditions, solve, student_prompt
+from agent0.rollout.student import Conditions, solve, student_of, student_prompt
 from agent0.rollout.tool_prompts import opening
 from agent0.rollout.workspace_store import Scratch
 from agent0.state.run_state import RunState
@@ -27,6 +27,7 @@ from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool
 from agent0.tools.snapshots import save
 from agent0.verification.panel import VerificationContext
+from agent0.verification.panel.opinion import judge_opinion
 from agent0.verification.programs.source import written_program
 from agent0.verification.verifiers import Verdict, verifier_for
 from agent0.verification.verifiers.tests import UNANSWERED, program_of
@@ -70,7 +71,7 @@ async def solve_item(request: EvaluationRequested, number: int, run: RunState, p
     conditions = _conditions(
         request.adapter, number, run, ports, opening(run.config.student.form) if request.forced_tool else ""
     )
-    verify = _Verify(ports.verifier_sandbox, VerificationContext(rules=run.config.verification))
+    verify = _verify(run, ports)
     attempt = _item_attempt(task, *await _solved(task, replace(conditions, temperature=0.0), verify))
     checked = run.config.evaluation.checked
     family = families(long=None).get(task.family)
@@ -153,7 +154,7 @@ async def solve_task(
 ) -> ItemAttempt:
     """Attempt ``task`` greedily, the ``number``-th of a set, under the settings of ``run``. Errors as for
     ``solve_item``."""
-    verify = _Verify(ports.verifier_sandbox, VerificationContext(rules=run.config.verification))
+    verify = _verify(run, ports)
     conditions = replace(_conditions(adapter, number, run, ports), temperature=0.0)
     return _item_attempt(task, *await _solved(task, conditions, verify))
 
@@ -190,8 +191,15 @@ class _Verify:
         return (await verifier_for(task).judge(task, [answer], self.sandbox, self.context))[0]
 
 
+def _verify(run: RunState, ports: RolloutPorts) -> _Verify:
+    ask = judge_opinion(ports.models, run.config.verification.judge, run.config.seed, run.run)
+    return _Verify(ports.verifier_sandbox, VerificationContext(rules=run.config.verification, ask=ask))
+
+
 async def _solved(task: Task, conditions: Conditions, verify: _Verify) -> tuple[AttemptResult, Verdict]:
     """An attempt and its verdict."""
+    config = student_of(conditions.config, task)
+    conditions = replace(conditions, config=config, prefill=conditions.prefill if config.uses_tools else "")
     prompt = student_prompt(conditions.config, task.domain, long=task.kind == "long")
     solved = await solve(task, prompt, conditions)
     if program := program_of(task, _written(solved)):

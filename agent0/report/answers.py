@@ -33,7 +33,16 @@ def run_answer(summary: Row) -> list[str]:
     """Sum a run up, from its overview; ``summary["gain"]`` is what ``held_out_gain`` made of its test scores."""
     if summary["status"] == "finished" and climbs(summary) and (lines := run_lines(summary)):
         return lines
-    return [_state(summary), *filter(None, [_truncation(summary)]), *_scores(summary)]
+    return [_state(summary), *filter(None, [_truncation(summary), _opinions(summary)]), *_scores(summary)]
+
+
+def _opinions(summary: Row) -> str:
+    """What of the verdicts is a judge model's opinion."""
+    if not (judged := summary.get("judged")):
+        return ""
+    judge = summary["config"]["verification"]["judge"]
+    model = f"{judge['provider']}/{judge['model']}".rstrip("/")
+    return f"{judged:,} verdicts are the opinion of a judge model, {model}: no proof, nor is a score that holds such."
 
 
 def _truncation(summary: Row) -> str:

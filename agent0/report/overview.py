@@ -11,6 +11,7 @@ from agent0.projections.indexes import rejections
 from agent0.projections.iterations import list_iterations
 from agent0.projections.runs import iterations_made, show_run
 from agent0.projections.training_steps import list_trainings
+from agent0.projections.verdicts import opinions
 from agent0.report.alarm_groups import grouped
 from agent0.report.answers import held_out_gain, run_answer
 from agent0.report.columns import WITHIN
@@ -59,6 +60,7 @@ def overview(db: sqlite3.Connection, run: str, here: LocalState = NOWHERE, *, de
         **_alarms(db, row["run"]),
         "trainings": list_trainings(db, row["run"]),
         "failures": list_missing(db, row["run"]),
+        "judged": opinions(db, row["run"]),
         "refused": {row["reason"]: row["tasks"] for row in rejections(db, row["run"])},
         "benchmarks": benchmark_scores(db, row["run"], done),
         "targets": deep["targets"],

@@ -12,7 +12,7 @@ from agent0.ports.storage import Artifacts
 from agent0.ports.web import Web
 from agent0.rollout.attempt import AttemptProgress, AttemptResult
 from agent0.rollout.claim_check import claim, claim_turns, put_progress
-from agent0.rollout.student import Conditions, conclude
+from agent0.rollout.student import Conditions, conclude, student_of
 from agent0.rollout.tool_patterns import repeated
 from agent0.state.run_state import RunState
 from agent0.tools.cache import ToolCache
@@ -32,7 +32,7 @@ def conditions(
     """The conditions of every turn of the attempt that ``event`` belongs to."""
     return Conditions(
         models.open(run.config.student.in_rollouts()),
-        run.config.student,
+        student_of(run.config.student, event.proposal),
         sandbox,
         artifacts,
         seed=event.seed,

@@ -76,6 +76,13 @@ def student_prompt(config: StudentConfig, domain: str, *, long: bool = False) ->
     return prompt(config.prompts, domain, "student", long=long, tools=config.uses_tools)
 
 
+def student_of(config: StudentConfig, task: Task) -> StudentConfig:
+    """The student of ``config`` as it attempts ``task``: with those of its tools that a row of a file names."""
+    if not task.row or not task.row.tools:
+        return config
+    return config.model_copy(update={"tools": tuple(name for name in config.tools if name in task.row.tools)})
+
+
 async def solve(task: Task, prompt: Prompt, conditions: Conditions) -> AttemptResult:
     """Attempt ``task`` from beginning to end; errors as for ``step``."""
     progress = begin(task, prompt, conditions.config, conditions.tools).but(work=conditions.start)

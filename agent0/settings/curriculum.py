@@ -62,8 +62,8 @@ class QuestionsConfig(Frozen):
     )
     columns: dict[str, str] = Field(
         default_factory=dict,
-        description="question, answer, id, tests, tolerance, kind or level -> its column; others by their usual names. "
-        "run start --columns",
+        description="question, answer, id, tests, tolerance, kind, level, domain or tools -> its column; others by "
+        "their usual names. run start --columns",
     )
     template: str = Field(
         "",
@@ -77,11 +77,16 @@ class QuestionsConfig(Frozen):
         description="by how much a number may differ from a row's answer, where the row has no tolerance of its own: "
         "0.01, or 1% of it",
     )
-    kind: str = Field("", description="kind of the answers (verify answer --kind); empty: as each reads")
+    kind: str = Field(
+        "",
+        description="kind of the answers (verify answer --kind); judged: verification.judge compares free text, run "
+        "start --judge; empty: as each reads",
+    )
     domain: str = Field(
         "",
         pattern=r"^[a-z0-9_-]*$",
-        description="whose prompts the student gets; filled in: code where rows have tests, else math",
+        description="whose prompts the student gets at rows that name none; filled in: code where rows have tests, "
+        "else math",
     )
     sha256: str = Field("", pattern=r"^([0-9a-f]{64})?$", description="of the file; filled in where a run begins")
     heldout_sha256: str = Field("", pattern=r"^([0-9a-f]{64})?$", description="of the held-out file, likewise")

@@ -168,7 +168,7 @@ def _decide(
 
 def _refusal(entry: Proposed, proposal: Task, duplicate: bool, findings: Findings) -> tuple[RefusalReason, str] | None:
     """Why a well-formed proposal is refused whatever its wording. Validity comes first."""
-    if proposal.domain != entry.domain:
+    if proposal.domain != entry.domain and proposal.family != QUESTIONS:  # a row may name its own
         return "off_target", f"asked for {entry.domain}, got {proposal.domain}"
     if proposal.kind != entry.kind:
         return "off_target", f"asked for a {entry.kind} task, got a {proposal.kind} one"

@@ -14,10 +14,10 @@ from agent0.cli.models.named_model import BaseUrl, KeyEnv, Model, model_or_serve
 from agent0.cli.runs.durations import time_or_iterations
 from agent0.cli.runs.foreground import follow_to_end, print_conclusion, require
 from agent0.cli.runs.run import append
-from agent0.cli.tasks.question_options import Columns, Heldout, Template, Tolerance, question_settings
+from agent0.cli.tasks.question_options import Columns, Heldout, Judge, Template, Tolerance, question_settings
 from agent0.events.base import Recorded
 from agent0.experiments.smaller_run import difference
-from agent0.settings import RunConfig
+from agent0.settings import RunConfig, Settings
 
 Detach = Annotated[
     bool, typer.Option("--detach", "--no-wait", help="Only begin it: `agent0 handlers run` processes do the work.")
@@ -51,6 +51,7 @@ def start(
     columns: Columns = "",
     tolerance: Tolerance = None,
     template: Template = None,
+    judge: Judge = None,
     model: Model = None,
     base_url: BaseUrl = None,
     key_env: KeyEnv = None,
@@ -64,7 +65,7 @@ def start(
     """Start a run and follow it to its end. Ctrl-C stops cleanly; `agent0 run resume` goes on."""
     sizes: dict[str, object] = {"run__seed": seed, "run__iterations": iterations, "run__tasks": tasks}
     sizes |= {"run__attempts": attempts, "run__time_limit": time_or_iterations(time, iterations)}
-    asked = question_settings(questions, heldout, columns, tolerance, template, documents)
+    asked = question_settings(questions, heldout, columns, tolerance, template, documents, judge)
     named = {**sizes, **asked, **model_or_server(model, base_url, key_env)}
     chosen = flags.settings(profile_of(profile, base_url), pairs, plugins=plugin, **named)
     here, waits = not (detach or no_handlers), console.say if wait else None
@@ -72,11 +73,15 @@ def start(
     _say_rows(chosen.run, settings.run)
     begin = started(settings, name)
     if detach:
-        console.run_async(lambda: append(settings, begin, make=True))
-        console.record({"run": begin.run, "profile": settings.profile, "config_sha": held_sha(begin)}, as_json)
-        return
+        return _detached(settings, begin, as_json)
     news = f"Run {begin.run}: profile {settings.profile}, seed {settings.run.seed}, data in {settings.home}"
     follow_to_end(settings, begin.run, begin, news, with_handlers=not no_handlers, as_json=as_json, wait=wait)
+
+
+def _detached(settings: Settings, begin: Recorded, as_json: bool) -> None:
+    """Begin a run that other processes execute."""
+    console.run_async(lambda: append(settings, begin, make=True))
+    console.record({"run": begin.run, "profile": settings.profile, "config_sha": held_sha(begin)}, as_json)
 
 
 def _say_rows(chosen: RunConfig, run: RunConfig) -> None:

@@ -6,11 +6,18 @@ from typing import Annotated, Any
 
 import typer
 
+from agent0.assembly.runtime.providers import providers
+from agent0.cli.models.named_model import model_flags
+from agent0.config.catalogue import OWN
 from agent0.errors import ConfigError
+from agent0.events.values import JUDGED
 
 Columns = Annotated[
     str,
-    typer.Option(metavar="WHAT=COLUMN,…", help="Its columns: question, answer, id, tests, tolerance, kind or level."),
+    typer.Option(
+        metavar="WHAT=COLUMN,…",
+        help="Its columns: question, answer, id, tests, tolerance, kind, level, domain or tools.",
+    ),
 ]
 Tolerance = Annotated[
     str | None, typer.Option(metavar="NUMBER", help="By how much a number may differ from its answer: 0.01, or 1%.")
@@ -25,6 +32,14 @@ Template = Annotated[
 ]
 
 
+Judge = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[PROVIDER/]MODEL", help="Judges answers that are free text; its verdicts say whose they are."
+    ),
+]
+
+
 def question_settings(
     file: Path | None,
     heldout: Path | None,
@@ -32,6 +47,7 @@ def question_settings(
     tolerance: str | None,
     template: Path | None,
     documents: Path | None = None,
+    judge: str | None = None,
 ) -> dict[str, Any]:
     """The settings that the flags of a file of questions, or a folder of documents, stand for, dots as ``__``.
 
@@ -45,7 +61,21 @@ def question_settings(
         "run__questions__tolerance": tolerance,
         "run__questions__template": _text(template) if template else None,
         "run__documents__folder": documents,
+        **(_judge_settings(judge) if judge else {}),
     }
+
+
+def _judge_settings(judge: str) -> dict[str, str | None]:
+    """The settings of a judge that is named as ``PROVIDER/MODEL``, or as ``--model`` names one."""
+    provider, slash, name = judge.partition("/")
+    if slash and provider in providers():
+        named = model_flags(name, provider, "verification__judge")
+    else:
+        named = {"run__verification__judge__provider": OWN, "run__verification__judge__model": judge}
+        named |= {
+            key: value for key, value in model_flags(judge, None, "verification__judge").items() if value is not None
+        }
+    return {"run__questions__kind": JUDGED, **named}
 
 
 def _text(file: Path) -> str:

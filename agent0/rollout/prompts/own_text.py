@@ -6,11 +6,11 @@ from agent0.errors import ConfigError
 
 MARK = re.compile(r"^@(system|user|assistant|tool)\n", re.MULTILINE)
 """A line that begins a turn."""
-PLACEHOLDER = re.compile(r"\{(domain|family|topic|level|question|tools|examples|answer|passage)\}")
+PLACEHOLDER = re.compile(r"\{(domain|family|topic|level|question|tools|examples|answer|passage|reference)\}")
 LONGEST = 32_768
 """Bytes of a prompt: it is part of settings, which are in events."""
 _QUESTION = "{question}"
-_OTHERS = ("family", "topic", "level", "tools", "examples", "passage")
+_OTHERS = ("family", "topic", "level", "tools", "examples", "passage", "reference")
 """Placeholders of other roles' prompts; ``{answer}`` is text, as in a box."""
 
 

@@ -8,7 +8,7 @@ import re
 
 from agent0.events.values import Task
 from agent0.ports.models import GenerateRequest, Models, Sampling
-from agent0.rollout.prompts import prompt, render
+from agent0.rollout.prompts import JUDGE, JUDGE_ROW, prompt, render
 from agent0.settings import JudgeConfig
 from agent0.tasks.seeds import derive_seed
 from agent0.verification.panel import Opinion, PanelCase, VoteAndReason, check
@@ -50,8 +50,10 @@ def judge_opinion(models: Models, actor: JudgeConfig, seed: int, group: str, abo
 
     async def ask(task: Task, answer: str) -> VoteAndReason:
         quoted = json.dumps(answer[:LONGEST_ANSWER], ensure_ascii=False)
-        judge_prompt = prompt(actor.prompts, task.domain, "judge")
-        turns = render(judge_prompt, {"question": task.question, "domain": task.domain, "answer": quoted})
+        reference = json.dumps(task.row.answer, ensure_ascii=False) if task.row else ""
+        judge_prompt = prompt(actor.prompts, task.domain, JUDGE_ROW if task.row else JUDGE)
+        values = {"question": task.question, "domain": task.domain, "answer": quoted, "reference": reference}
+        turns = render(judge_prompt, values)
         drawn = derive_seed(seed, "judge", task.canonical, answer)
         sampling = Sampling(actor.temperature, actor.top_p, actor.max_tokens, drawn)
         reply = await models.open(actor).generate(GenerateRequest(turns, sampling, group=group, task=about))

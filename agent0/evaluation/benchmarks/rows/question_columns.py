@@ -13,9 +13,11 @@ from agent0.errors import ConfigError
 from agent0.evaluation.benchmarks import Benchmark, Item, answers, coding
 from agent0.evaluation.benchmarks.rows import ColumnError, Row, published
 from agent0.evaluation.benchmarks.rows.question_template import Render, question_template
+from agent0.events.values import JUDGED
 from agent0.grading.answer_types import kinds
 from agent0.grading.tolerance import is_tolerance, measured_in
 from agent0.settings import QuestionsConfig
+from agent0.tools import tools
 from agent0.turns.assertions import has_assertion, parsed
 from agent0.verification.programs import Problem
 from agent0.verification.programs.source import top_level
@@ -28,10 +30,14 @@ USUAL: Mapping[str, tuple[str, ...]] = {
     "tolerance": ("tolerance",),
     "kind": ("answer_type",),
     "level": ("level", "difficulty"),
+    "domain": ("domain",),
+    "tools": ("tools",),
 }
 """What a column may hold -> names by which it is recognised, in any case, the first that is there."""
 TEMPLATE = "the template"
 """Where questions are that it makes."""
+NO_TOOLS = "none"
+"""In the column of tools: no tool may be called."""
 _SHOWN = 60
 """Characters of a value that an error repeats."""
 
@@ -81,7 +87,7 @@ def columns_of(fields: Iterable[str], plan: QuestionsConfig) -> Columns:
         source="GSM8K, MATH, SVAMP, MBPP",
         convert=partial(_row, names, rivals, plan, render),
         read=_item,
-        about=("level", "tolerance", "kind"),
+        about=("level", "tolerance", "kind", "domain", "tools"),
     )
     return Columns(layout, names, rivals, tuple(field for field in fields if field not in read))
 
@@ -145,14 +151,27 @@ def _with_answer(row: Row, file: str, n: int, column: str) -> Row:
 
 
 def _deciding(names: Mapping[str, str], optional: Row, plan: QuestionsConfig) -> dict[str, str]:
-    """The kind of a row's answer and its tolerance, from its columns or for all rows."""
+    """The kind of a row's answer and its tolerance, from its columns or for all rows; its domain and its tools."""
     kind, tolerance = str(optional.get("kind", plan.kind)), str(optional.get("tolerance", plan.tolerance))
-    if kind and kind not in kinds():
-        raise ColumnError(names.get("kind", ""), f"there is no kind of answer {kind[:_SHOWN]!r}: {', '.join(kinds())}")
+    if kind and kind not in (*kinds(), JUDGED):
+        allowed = ", ".join((*kinds(), JUDGED))
+        raise ColumnError(names.get("kind", ""), f"there is no kind of answer {kind[:_SHOWN]!r}: {allowed}")
     if tolerance and not is_tolerance(tolerance):
         column = names.get("tolerance", "")
         raise ColumnError(column, f"{tolerance[:_SHOWN]!r} is no tolerance: a number, or a share as 1%")
-    return {"kind": kind, "tolerance": tolerance}
+    domain, names_of_tools = str(optional.get("domain", "")).strip().lower(), _tools(optional.get("tools", ()))
+    if domain and not re.fullmatch(r"[a-z0-9_-]+", domain):
+        raise ColumnError(names.get("domain", ""), f"{domain[:_SHOWN]!r} is no domain: letters, digits, _ and -")
+    if unknown := next((name for name in names_of_tools if name not in (NO_TOOLS, *tools())), ""):
+        allowed = ", ".join((NO_TOOLS, *tools()))
+        raise ColumnError(names.get("tools", ""), f"there is no tool {unknown[:_SHOWN]!r}: {allowed}")
+    return {"kind": kind, "tolerance": tolerance, "domain": domain, "tools": ",".join(names_of_tools)}
+
+
+def _tools(value: object) -> list[str]:
+    """Names of tools: a list, or a text with commas."""
+    names = value if isinstance(value, list | tuple) else str(value).split(",")
+    return [name for each in names if (name := str(each).strip())]
 
 
 def _tests(column: str, value: object) -> str:

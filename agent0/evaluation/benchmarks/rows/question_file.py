@@ -15,7 +15,7 @@ from agent0.evaluation.benchmarks.rows.question_rows import (
     conflict_of,
     read_question_rows,
 )
-from agent0.events.values import Split, Task
+from agent0.events.values import JUDGED, Split, Task
 from agent0.ports.storage import Dataset, QuestionFile
 from agent0.settings import QuestionsConfig, RunConfig
 from agent0.tasks.near_copies import near_copies
@@ -44,8 +44,8 @@ class QuestionSet:
 
     @property
     def domain(self) -> str:
-        """Whose prompts the student gets."""
-        return next((entry.task.domain for entry in self.rows.tasks), "math")
+        """Whose prompts the student gets at rows without a domain of their own."""
+        return "code" if any(entry.row.tests for entry in self.rows.tasks) else "math"
 
     @property
     def faults(self) -> tuple[RowError, ...]:
@@ -120,7 +120,7 @@ def _apart(read: QuestionRows, heldout: QuestionRows) -> QuestionSet:
         copies.append(Repetition(entry.location, other.location, round(copy.similarity, 3)))
         if entry.task.canonical == other.task.canonical and (conflict := conflict_of(entry, other)):
             conflicts.append(conflict)
-    if read.tasks and heldout.tasks and (first := heldout.tasks[0]).task.domain != read.tasks[0].task.domain:
+    if read.tasks and heldout.tasks and bool((first := heldout.tasks[0]).row.tests) != bool(read.tasks[0].row.tests):
         why = "Of one file the rows have tests, of the other none."
         conflicts.append(RowError(first.location, "tests", "its questions are of another kind.", why))
     entries = _by_split(heldout.tasks, half_of) | {"train": tuple(train)}
@@ -161,10 +161,13 @@ def begun(file: QuestionFile, config: RunConfig, typed: Collection[str]) -> RunC
     plan = _with_digests(file, config.questions)
     read = questions(file, plan)
     sizes = {split: len(tasks) for split, tasks in read.tasks.items()}
+    if not config.verification.judge.provider and (judged := _judged(read)):
+        why = f"{judged} answers are to be judged by a model, and none is named."
+        raise ConfigError(f"{read.rows.name} needs a judge.", why, "Name one: --judge MODEL")
     source = (read.heldout or read.rows).name
     if not sizes["train"] or not sizes["validation"]:
         raise _too_few(read, sizes)
-    config = config.model_copy(update={"questions": plan.model_copy(update={"domain": read.domain})})
+    config = config.model_copy(update={"questions": plan.model_copy(update={"domain": plan.domain or read.domain})})
     fitting: dict[str, int] = {}
     for split in ("validation", "test"):
         size = getattr(config.evaluation, split)
@@ -173,6 +176,10 @@ def begun(file: QuestionFile, config: RunConfig, typed: Collection[str]) -> RunC
             why = f"{source} holds out {sizes[split]} rows for it."
             raise ConfigError(f"run.evaluation.{split} = {size} does not fit.", why, f"Set it to {fitting[split]}.")
     return config.model_copy(update={"evaluation": config.evaluation.model_copy(update=fitting)})
+
+
+def _judged(read: QuestionSet) -> int:
+    return sum(task.row is not None and task.row.kind == JUDGED for tasks in read.tasks.values() for task in tasks)
 
 
 def _too_few(read: QuestionSet, sizes: Mapping[Split, int]) -> ConfigError:

@@ -8,8 +8,9 @@ from agent0.errors import ConfigError
 from agent0.evaluation.benchmarks import Item, answers, coding, read_item
 from agent0.evaluation.benchmarks.rows import Row, RowError, files_in, read_rows
 from agent0.evaluation.benchmarks.rows.question_columns import Columns, columns_of
-from agent0.events.values import QUESTIONS, SourceRow, Task
-from agent0.grading.answer_types import grade_as
+from agent0.events.values import JUDGED, QUESTIONS, SourceRow, Task
+from agent0.grading.answer_types import VALUE, grade_as, kind_of
+from agent0.grading.tolerance import measured_in
 from agent0.ports.storage import SURPLUS, Dataset
 from agent0.rollout.teacher import normal
 from agent0.settings import QuestionsConfig
@@ -122,17 +123,25 @@ def _task(item: Item, domain: str) -> Task:
         answer=item.reference if problem else item.gold,
         tests=problem.test if problem else "",
         entry=problem.entry if problem else "",
-        kind=item.facts.get("kind", "") if not problem else "",
+        kind=_kind(item) if not problem else "",
         tolerance=item.facts.get("tolerance", "") if not problem else "",
+        tools=tuple(filter(None, item.facts.get("tools", "").split(","))),
     )
     return Task(
         question=item.question,
-        domain=domain or ("code" if problem else "math"),
+        domain=item.facts.get("domain") or domain or ("code" if problem else "math"),
         family=QUESTIONS,
         level=int(level) if level.isdecimal() else 1,
         canonical=f"{QUESTIONS} {normal(item.question)}",
         row=row,
     )
+
+
+def _kind(item: Item) -> str:
+    """The kind that the row names; a number or whatever has a kind of its own is never left to a judge's opinion."""
+    kind = item.facts.get("kind", "")
+    exact = measured_in(item.gold) is not None or kind_of(item.gold) not in (VALUE, "text")
+    return "" if kind == JUDGED and exact else kind
 
 
 def _of_two_sorts(entries: Sequence[RowTask]) -> Iterator[RowError]:
@@ -187,4 +196,4 @@ def conflict_of(entry: RowTask, earlier: RowTask) -> RowError | None:
 
 @lru_cache(maxsize=1024)
 def _same_answer(kind: str, expected: str, answer: str) -> bool:
-    return grade_as(kind, expected, answer).correct is True
+    return grade_as("" if kind == JUDGED else kind, expected, answer).correct is True
