@@ -4,6 +4,8 @@ has contrast in the dark, what is live is live. `make browser` runs them; they a
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -179,6 +181,43 @@ def test_the_guide_has_a_picture(chromium: Any, tmp_path_factory: pytest.TempPat
         page, _, wrong = opened(chromium, color_scheme=scheme, viewport=size)
         page.goto(address + path)
         taken = page.screenshot(type="jpeg", quality=70)
+    if SHOTS.name == "dashboard":
+        (GUIDE / "dashboard" / f"{name}.jpg").write_bytes(taken)
+    assert wrong == [] and f"(dashboard/{name}.jpg)" in (GUIDE / "dashboard.md").read_text()
+    assert (GUIDE / "dashboard" / f"{name}.jpg").stat().st_size < 100_000
+
+
+TRAINED = {
+    "search": ("/search?q=print&kind=turn", "h1"),
+    "items": ("/compare?left={run}/base&right={run}/student-1", "#items"),
+    "tokens": ("/runs/{run}/trajectories/{attempt}?shade=push", "#tokens"),
+}
+"""More of what docs/guide/dashboard.md shows, of a run of the built-in model: each page from a heading on."""
+SHORT = ("run.iterations=2", "run.tasks=16", "run.evaluation.validation=60", "run.evaluation.test=0")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    home = tmp_path_factory.mktemp("trained")
+    settings = [part for setting in SHORT for part in ("--set", setting)]
+    command = [str(Path(sys.executable).with_name("agent0")), "run", "start", "--profile", "tiny", *settings]
+    subprocess.run(command, env={**os.environ, "AGENT0_HOME": str(home)}, check=True, capture_output=True)
+    with viewed(home) as address:
+        yield address
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_the_guide_has_a_picture_of_a_training(chromium: Any, trained: str, name: str) -> None:
+    page, _, wrong = opened(chromium, viewport={"width": 1100, "height": 650})
+    run = page.request.get(f"{trained}/v1/runs").json()["data"][0]["run"]
+    rows = page.request.get(f"{trained}/v1/runs/{run}/trajectories?limit=1000").json()["data"]
+    used = [row["attempt"] for row in rows if row["tool_calls"] and row["correct"] == 0]
+    details = (page.request.get(f"{trained}/runs/{run}/trajectories/{name}.json").json() for name in used)
+    attempt = next(one["attempt"]["attempt"] for one in details if one["tokens"]["trained"])
+    path, heading = TRAINED[name]
+    page.goto(trained + path.format(run=run, attempt=attempt))
+    page.locator(heading).evaluate("(heading) => heading.scrollIntoView()")
+    taken = page.screenshot(type="jpeg", quality=70)
     if SHOTS.name == "dashboard":
         (GUIDE / "dashboard" / f"{name}.jpg").write_bytes(taken)
     assert wrong == [] and f"(dashboard/{name}.jpg)" in (GUIDE / "dashboard.md").read_text()
