@@ -10,8 +10,8 @@ import pytest
 from agent0 import rewards as room
 from agent0.events.alarms import ReactionDropped
 from agent0.events.base import Event
-from agent0.events.tasks import ResultVerified, TaskRejected
-from agent0.events.values import RewardPart, Task
+from agent0.events.tasks import ResultVerified, TaskAttempted, TaskRejected
+from agent0.events.values import RewardPart, Task, Usage
 from agent0.registry import Registry
 from agent0.rewards import (
     Reward,
@@ -29,6 +29,7 @@ from agent0.rewards.describe import UNKNOWN_PART, explain_receipt, formula, part
 from agent0.rewards.features import calibrated, confidence, questions_of
 from agent0.rewards.skill_signature import of_calls, of_program, of_task
 from agent0.rewards.tool_utility import rests_on, useful
+from agent0.run.reducers import FOLDS
 from agent0.settings import RewardConfig, RunConfig
 from agent0.state.reward_history import Moments, RewardHistory
 from agent0.state.run_state import AttemptState, RunState, TaskState, ToolCallRecord
@@ -302,3 +303,32 @@ def test_distances_and_clusters_by_hand() -> None:
         0, 1, 2, 3, 4,
     ]  # fmt: skip
     assert clusters([], 1.0) == []
+
+
+@pytest.mark.parametrize(
+    ("tokens", "cut_off", "kind", "value"),
+    [
+        (0, False, "short", 0.0),
+        (307, False, "short", 0.0),  # four fifths of four turns of 96 tokens
+        (346, False, "short", -0.505),
+        (384, False, "short", -1.0),
+        (9_999, False, "short", -1.0),
+        (100, True, "short", -1.0),
+        (1_843, False, "long", 0.0),  # six times the turns
+        (2_304, False, "long", -1.0),
+    ],
+)
+def test_long_attempts_are_punished_softly(tokens: int, cut_off: bool, kind: Any, value: float) -> None:
+    """DAPO's equation 13, by hand; what an event says of the attempt's end reaches the receipt."""
+    rules = RewardConfig(weights={"overlong": 0.5})
+    proposal = task().model_copy(update={"kind": kind})
+    state = run_of({"t0-000": held(AttemptState(0), proposal=proposal)}, rules, iteration=0, phase="tasks")
+    ended = TaskAttempted(
+        task="t0-000", attempt="a0", iteration=0, number=0, student="base", answer="1", turns=1, tool_calls=0,
+        tool_ok=0, prompt="p", end="length" if cut_off else "answered", usage=Usage(completion_tokens=tokens),
+    )  # fmt: skip
+    state = FOLDS[TaskAttempted](state, ended)
+    verified = ResultVerified(task="t0-000", attempt="a0", iteration=0, correct=True, verifier="exact", reason="")
+    receipts = assigned_rewards(verified, FOLDS[ResultVerified](state, verified))
+    part = next(part for receipt in receipts for part in receipt.parts if part.name == "overlong")
+    assert part.value == pytest.approx(value, abs=1e-3) and part.weight == 0.5
