@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from agent0.events.base import Event
+from agent0.events.values import Artifact
 
 
 class RunStarted(Event):
@@ -29,6 +30,10 @@ class RunStarted(Event):
     """Of a fork: settings that differ from its parent's, by dotted key."""
     redone: tuple[str, ...] = ()
     """Of a fork: tasks under way at ``parent_seq``, which it asks for again; their past is its parent's alone."""
+    student_adapter: Artifact | None = None
+    """What its student began with, as the checkpoint ``base`` has it, and each fork of it. None: the model alone."""
+    student_base: str = ""
+    """sha256 of the weights that ``student_adapter`` is of (``agent0.infra.weights.safetensors_io.digest``)."""
     another_base: bool = False
     """Of a fork: its student is another model than its parent's, and none of its checkpoints; it is scored first."""
 

@@ -183,10 +183,15 @@ def show_checkpoint(db: sqlite3.Connection, run: str, checkpoint: str) -> Row:
 
 
 def find_student(db: sqlite3.Connection, reference: str) -> Row:
-    """Find a checkpoint as ``find_checkpoint`` does; for RUN/base, what is known of an untrained model."""
+    """Find a checkpoint as ``find_checkpoint`` does; for RUN/base, what is known of the model that the run began with,
+    and of its adapter where it began with one."""
     run, _, name = reference.partition("/")
     if name == BASE:
-        return {"run": run, "checkpoint": BASE, "status": "untrained", "recipe": None}
+        sql = "SELECT body FROM events WHERE run = ? AND type = 'RunStarted'"
+        begun = next(iter(select(db, sql, (run,), ("body",))), None)
+        adapter = begun and begun["body"]["data"].get("student_adapter")
+        base: Row = {"run": run, "checkpoint": BASE, "status": "untrained", "recipe": None}
+        return base | ({"adapter": adapter["sha256"], "adapter_bytes": adapter["size"]} if adapter else {})
     return find_checkpoint(db, reference)
 
 

@@ -39,6 +39,7 @@ _NO_RUN = (experiments.PREFIX, budgets.PREFIX, submissions.PREFIX)
         "events": int,
         "open_failures": int,
         "student": str,
+        "student_adapter": str,
         "validation": float,
         "heldout_first": float,
         "heldout_last": float,
@@ -88,6 +89,7 @@ def _started(e: Recorded, x: facts.RunStarted) -> Row:
         "prompts": as_json(x.prompts),
         "started": stamp(e),
         "student": "base",
+        "student_adapter": x.student_adapter and x.student_adapter.sha256,
     }
 
 

@@ -13,7 +13,7 @@ from agent0.report.columns import shown_iteration
 from agent0.report.conclusions import conclusion, scored
 from agent0.report.markdown.ablation import short_answer
 from agent0.settings import EvaluationConfig, RunConfig
-from agent0.state.run_state import iteration_of
+from agent0.state.run_state import first_student, iteration_of
 from agent0.stats.claims import Claim, Scored, claims
 from agent0.stats.paired_tests import IMPROVED
 from agent0.tasks.curriculum.ladder_height import on_ladder
@@ -149,8 +149,8 @@ def _scores(summary: Row) -> list[str]:
     control = next((gain for gain in summary["gain"] if gain["control"]), None)
     found_out = "Learned" if first["word"] == "improved" else "Measured"
     learned = (
-        f"{found_out}: {first['student']} solves {first['after']:.1%} of {first['n']} fresh test tasks, untrained "
-        f"{first['before']:.1%}: {claim_words(first)}."
+        f"{found_out}: {first['student']} solves {first['after']:.1%} of {first['n']} fresh test tasks, "
+        f"{first_student(summary.get('student_adapter'))} {first['before']:.1%}: {claim_words(first)}."
     )
     return [learned, _limits(summary, first, control)]
 
@@ -159,7 +159,8 @@ def _limits(summary: Row, first: Row, control: Row | None) -> str:
     beside = NONE_RAN
     limits = ["anything of other seeds, from one run"]
     if control is not None:
-        forced = f"untrained with its tool forced solves {control['before']:.1%}"
+        start = first_student(summary.get("student_adapter"))
+        forced = f"{start} with its tool forced solves {control['before']:.1%}"
         beside = f"{forced}; trained less control {claim_words(control)}"
         if control["word"] != "improved":
             limits = ["a new skill beyond tool use", *limits]
@@ -174,10 +175,10 @@ def _validation(summary: Row) -> str:
     if not scores:
         shared = f"; what {summary['parent']} scored up to event {summary['parent_seq']} is its past"
         return f"Nothing is scored yet{shared if summary.get('parent') else ''}."
-    last = scores[-1]
+    last, start = scores[-1], first_student(summary.get("student_adapter"))
     if last["iteration"] < 0:
-        return f"Validation so far: untrained {last['validation']:.1%}."
-    untrained = f"untrained {scores[0]['validation']:.1%}, " if scores[0]["iteration"] < 0 else ""
+        return f"Validation so far: {start} {last['validation']:.1%}."
+    untrained = f"{start} {scores[0]['validation']:.1%}, " if scores[0]["iteration"] < 0 else ""
     after = f"{last['validation']:.1%} after iteration {shown_iteration(last['iteration'])}"
     return f"Validation so far: {untrained}{after}. Not to be claimed: anything, before the last test."
 

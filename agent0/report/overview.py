@@ -20,6 +20,7 @@ from agent0.report.diagnosis.iterations import iterations_of
 from agent0.report.run_benchmarks import benchmark_scores, target_rows
 from agent0.report.targets import TargetRow
 from agent0.run.diagnosis.local_state import LocalState
+from agent0.state.run_state import first_student
 
 NOWHERE = LocalState()
 
@@ -104,8 +105,9 @@ def _measured(evaluation: Row) -> Row:
 
 
 def rows_for_people(summary: Row) -> list[Row]:
-    """The three held-out scores as a table: untrained, trained, and the control whose tool was forced."""
-    kinds = {True: "untrained, tool forced (control)", False: "untrained"}
+    """The three held-out scores as a table: untrained, or as it started; trained; the control whose tool was forced."""
+    start = first_student(summary.get("student_adapter"))
+    kinds = {True: f"{start}, tool forced (control)", False: start}
     rows = []
     for test in summary["test"]:
         trained = not test["forced_tool"] and test["evaluation"].endswith("-final")

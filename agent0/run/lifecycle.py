@@ -16,7 +16,7 @@ from agent0.settings import RunConfig
 from agent0.state.replace import changed
 from agent0.state.rules import recorded_versions
 from agent0.state.run_clock import RunClock, ticked
-from agent0.state.run_state import BASE, Phase, RunState, TaskState, TestedTeacher
+from agent0.state.run_state import BASE, Checkpoint, Phase, RunState, TaskState, TestedTeacher
 from agent0.tasks.curriculum.sampler import remember
 
 __all__ = ["BASE", "RunState", "decide", "evolve"]
@@ -70,6 +70,7 @@ def _initial(recorded: Recorded) -> RunState:
     config = RunConfig.recorded(event.config)
     rules = recorded_versions(event.rules)
     state = RunState(run=recorded.run, seq=recorded.seq, config=config, config_sha=event.config_sha, rules=rules)
+    state = changed(state, promoted=(Checkpoint(adapter=event.student_adapter),))
     return _enter(changed(state, clock=_clock(state, recorded)), "baseline")
 
 

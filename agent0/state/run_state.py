@@ -19,7 +19,7 @@ Phase = Literal["baseline", "tasks", "measuring", "training", "evaluating", "jud
 Status = Literal["running", "paused", "failed", "finished", "cancelled"]
 
 BASE = "base"
-"""The checkpoint id of an untrained model."""
+"""The checkpoint id of a model as a run began with it: untrained, or with the adapter that the run was given."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class ValidationScore:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint by id, with its adapter (None: the base) and its score where it has one."""
+    """A checkpoint by id, with its adapter (None: the model alone) and its score where it has one."""
 
     id: str = BASE
     adapter: Artifact | None = None
@@ -297,9 +297,8 @@ class RunState:
         """What became of what the teacher proposed in this iteration, as far as it is screened."""
         proposed = (task for task in self.tasks.values() if task.family != QUESTIONS)
         screened = [task for task in proposed if task.accepted or task.rejected]
-        return Proposals(
-            len(screened), sum(t.proposal is not None for t in screened), sum(t.accepted for t in screened)
-        )
+        readable = sum(task.proposal is not None for task in screened)
+        return Proposals(len(screened), readable, sum(task.accepted for task in screened))
 
     @property
     def screened(self) -> bool:
@@ -354,6 +353,11 @@ class RunState:
     def digest(self) -> str:
         """sha256 of the canonical state, without the fields that declare themselves left out."""
         return digest_of(self)
+
+
+def first_student(adapter: object) -> str:
+    """What a run's first student is called: ``untrained``, or ``as it started`` where it began with an ``adapter``."""
+    return "as it started" if adapter else "untrained"
 
 
 def index_digest(facts: BenchmarksIndexed | None) -> str:

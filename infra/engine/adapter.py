@@ -89,6 +89,11 @@ def pack(adapter: Adapter) -> bytes:
         WEIGHTS: weights,
         NOTE: json.dumps({**adapter.metadata, DIGEST: sha256(weights)}, sort_keys=True, indent=1).encode(),
     }
+    return tar_of(files)
+
+
+def tar_of(files: Mapping[str, bytes]) -> bytes:
+    """Put ``files`` (name to content) into a tar, the same for the same files; ``files`` of it gives them back."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for name, content in files.items():

@@ -16,6 +16,7 @@ from agent0.assembly.api.runs import Run
 from agent0.assembly.api.studies import Study, requested
 from agent0.assembly.api.transports import Questions, Transport
 from agent0.assembly.log.access import open_log
+from agent0.assembly.models.warm_start import warm_start
 from agent0.assembly.replay.compare_runs import gather_different
 from agent0.assembly.replay.forks import fork
 from agent0.assembly.replay.rescore import Rescore, rescore_run
@@ -169,6 +170,7 @@ class Folder:
         questions: Questions | None = None,
         heldout: Questions | None = None,
         documents: str | Path | None = None,
+        adapter: str | Path | None = None,
         say: Say | None = None,
         wait: bool = True,
     ) -> Run:
@@ -182,6 +184,7 @@ class Folder:
             questions: a file of questions with answers, or the rows themselves, which are stored in the folder.
             heldout: the held-out ones, likewise.
             documents: a folder of text files that the teacher writes questions about.
+            adapter: a folder with a LoRA that peft saved, which its student begins with.
             say: takes lines about how it goes.
             wait: False returns once it has begun: a thread executes it, and pauses it when this process ends.
 
@@ -195,8 +198,8 @@ class Folder:
         stored = {key: str(stored_rows(self.settings.home, each)) for key, each in rows.items() if each is not None}
         stored |= {"run.documents.folder": str(documents)} if documents else {}
         chosen = self._settings(profile, {**settings, **stored, **({"plugins": files} if files else {})})
-        prepared_settings = run_sync(lambda: prepared(chosen, tell=say or (lambda _: None)))
-        return self._execute(prepared_settings, started(prepared_settings, name), say, wait=wait)
+        checked = run_sync(lambda: prepared(chosen, tell=say or (lambda _: None)))
+        return self._execute(checked, started(checked, name, warm_start(checked, adapter)), say, wait=wait)
 
     def resume(self, run: Run | str = "LAST", *, say: Say | None = None, wait: bool = True) -> Run:
         """Go on with a run that was paused or has failed, to its end, or, without ``wait``, in a thread; a finished one

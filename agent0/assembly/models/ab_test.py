@@ -160,7 +160,8 @@ async def player(settings: Settings, log: Any, checkpoint_name: str) -> Player:
     run, _, name = checkpoint_name.partition("/")
     snapshots = state_snapshots(settings, log)
     if name == BASE:
-        return Player(checkpoint_name, run, Checkpoint(), await state_at(log, run, snapshots=snapshots))
+        state = await state_at(log, run, snapshots=snapshots)
+        return Player(checkpoint_name, run, Checkpoint(adapter=state.promoted[0].adapter), state)
     stored = await checkpoint(log, checkpoint_name)
     trained = stored.event
     if not isinstance(trained, CheckpointTrained) or trained.role != "student":

@@ -114,7 +114,8 @@ async def check_resumed(log: Log, run: str, settings: Settings, snapshots: Snaps
                 await asyncio.to_thread(file.read, plan)
         if config.documents.folder:
             await asyncio.to_thread(file.documents, config.documents)
-    async for _ in read_branch(log, run, ["CheckpointTrained"]):
+    warm = begun and isinstance(begun.event, RunStarted) and begun.event.student_adapter
+    async for _ in read_branch(log, run, ["RunStarted"] if warm else ["CheckpointTrained"]):
         state = await state_at(log, run, snapshots=snapshots)
         await check_bases(log, state, state.config)
         break

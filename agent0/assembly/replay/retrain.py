@@ -44,7 +44,6 @@ from agent0.settings import RunConfig, Settings
 from agent0.training.manifest import canonical
 from agent0.training.pipeline import make_checkpoint
 
-BASE = "base"
 _WRITTEN: Mapping[Role, str] = {"student": "TaskAttempted", "teacher": "TaskProposed"}
 """What a role is trained on."""
 Report = Callable[[str], None]
@@ -100,7 +99,7 @@ class _Retraining:
     artifacts: FileArtifacts
     trainers: OpenTrainers
     _scoring: RolloutPorts | None = None
-    adapters: dict[str, Artifact | None] = field(default_factory=lambda: {BASE: None})
+    adapters: dict[str, Artifact | None] = field(default_factory=dict)
     optimizers: dict[str, Artifact | None] = field(default_factory=dict)
 
     @property
@@ -294,7 +293,7 @@ async def _check_artifacts(work: _Retraining, roles: Sequence[Role]) -> None:
     requests = [r.event for r in past.requests if isinstance(r.event, TrainingRequested)]
     made_here = {f"{request.role}/{request.checkpoint}" for request in requests}
     for request in requests:
-        if request.parent_adapter and f"{request.role}/{request.parent}" not in made_here and request.parent != BASE:
+        if request.parent_adapter and f"{request.role}/{request.parent}" not in made_here:
             needed[request.parent_adapter] = f"the adapter of {request.parent}"
     first = min(min(request.after, request.replay_after) for request in requests)
     types = [_WRITTEN[role] for role in roles]
@@ -343,7 +342,7 @@ async def _checkpoint(work: _Retraining, request: Recorded, parent: Artifact | N
 def _parent_adapter(adapters: Mapping[str, Artifact | None], request: TrainingRequested) -> Artifact | None:
     """What was made of the parent; a parent from before the branch keeps its own adapter."""
     key = f"{request.role}/{request.parent}"
-    return adapters.get(key, None if request.parent == BASE else request.parent_adapter)
+    return adapters.get(key, request.parent_adapter)
 
 
 def _done(stored_events: list[Recorded], checkpoint: str) -> CheckpointTrained | None:

@@ -15,6 +15,7 @@ from agent0.assembly.log.access import check_log, open_log
 from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.log.carriers import carrying
 from agent0.assembly.log.integrity import sealer
+from agent0.assembly.models.warm_start import WarmStart
 from agent0.assembly.replay.state_snapshots import state_snapshots
 from agent0.assembly.runtime.mcp_tools import mcp_tools
 from agent0.assembly.runtime.plugins import known_handlers
@@ -116,8 +117,9 @@ async def run_handlers(app: App, stands: Callable[[], None] = lambda: None) -> N
         await seals.finish()
 
 
-def started(settings: Settings, name: str = "") -> Recorded:
-    """The beginning of a new run of ``settings``, to be appended; ``.run`` is its new id."""
+def started(settings: Settings, name: str = "", warm: WarmStart | None = None) -> Recorded:
+    """The beginning of a new run of ``settings``, to be appended; ``.run`` is its new id. ``warm``: the adapter that
+    its student begins with."""
     config, digest = settings.recorded_run.to_record()
     roles = {"teacher": settings.run.teacher.prompts, "student": settings.run.student.prompts}
     plan, kinds = settings.run.curriculum, (False, True) if settings.run.curriculum.long else (False,)
@@ -141,6 +143,8 @@ def started(settings: Settings, name: str = "") -> Recorded:
         config_sha=digest,
         rules=dict(VERSIONS),
         prompts={p.name: p.version for p in prompts},
+        student_adapter=warm and warm.adapter,
+        student_base=warm.base if warm else "",
     )
     return recorded(new_token(title, "run"), event)
 

@@ -14,7 +14,7 @@ from agent0.infra.log.state_snapshots import Snapshots
 from agent0.provenance.fork_history import past_of
 from agent0.run.lifecycle import evolve
 from agent0.run.requests import evaluation_progress, trained_roles
-from agent0.state.run_state import RunState, iteration_of
+from agent0.state.run_state import RunState, first_student, iteration_of
 from agent0.tasks.curriculum.ladder_height import Standing, attempted_height, on_ladder
 
 PROPOSING = "proposing"
@@ -38,7 +38,7 @@ _VERDICTS: dict[type, str] = {checkpoints.CheckpointPromoted: "promoted", checkp
 
 @dataclass(frozen=True)
 class Milestone:
-    """The results of a finished iteration (-1: scoring the untrained student). ``left_s`` is None while it cannot be
+    """The results of a finished iteration (-1: scoring the first student). ``left_s`` is None while it cannot be
     estimated."""
 
     iteration: int
@@ -50,6 +50,7 @@ class Milestone:
     events: int
     seconds: float
     left_s: float | None
+    start: str = "untrained"
     standing: Standing | None = None
     """On a ladder: where the student that was scored last stands."""
 
@@ -233,6 +234,7 @@ class Progress:
             events=self.events - self._before,
             seconds=seconds,
             left_s=self._left(finished),
+            start=first_student(finished.promoted[0].adapter),
             standing=self._standing(finished) if on_ladder(finished.config) else None,
         )
         self._since, self._before, self._score, self._verdict = time, self.events, None, ""
@@ -355,7 +357,7 @@ def milestone_line(milestone: Milestone, iterations: int | None) -> str:
 
 def _parts(milestone: Milestone, iterations: int | None) -> Iterator[str]:
     number = iteration_of(milestone.iteration, iterations)
-    yield "untrained         " if milestone.iteration < 0 else f"iteration {number:<8}"
+    yield f"{milestone.start:<18}" if milestone.iteration < 0 else f"iteration {number:<8}"
     yield from _ladder_words(milestone.standing, milestone.iteration) if milestone.standing else _score_words(milestone)
     yield f"{milestone.seconds:.0f} s"
     if milestone.left_s is not None:

@@ -7,7 +7,8 @@ from agent0.assembly.runtime.providers import provider_of
 from agent0.errors import ConfigError
 from agent0.evaluation.checkpoint_registry import kept
 from agent0.events.checkpoints import CheckpointTrained
-from agent0.events.values import Role
+from agent0.events.runs import RunStarted
+from agent0.events.values import Artifact, Role
 from agent0.infra.log.event_log import Log
 from agent0.infra.weights.safetensors_io import digest
 from agent0.provenance.fork_history import read_branch
@@ -21,17 +22,19 @@ async def check_bases(log: Log, state: RunState, config: RunConfig) -> None:
     Raises:
         ConfigError: ``state`` holds an adapter of another base than ``config`` names for its role.
     """
-    trained = {
-        stored.event.adapter: stored.event
-        async for stored in read_branch(log, state.run, ["CheckpointTrained"])
-        if isinstance(stored.event, CheckpointTrained) and stored.event.adapter
-    }
+    bases: dict[Artifact, tuple[Role, str]] = {}
+    async for stored in read_branch(log, state.run, ["RunStarted", "CheckpointTrained"]):
+        match stored.event:
+            case CheckpointTrained(adapter=Artifact() as adapter) as event:
+                bases[adapter] = event.role, str(event.environment.get("base", ""))
+            case RunStarted(student_adapter=Artifact() as adapter, student_base=base):
+                bases[adapter] = "student", base
     for checkpoint in kept(state):
-        if checkpoint.adapter is None or checkpoint.adapter not in trained:
+        if checkpoint.adapter is None or checkpoint.adapter not in bases:
             continue
-        role = trained[checkpoint.adapter].role
+        role, trained_on = bases[checkpoint.adapter]
         before, after = (_actor(plan, role) for plan in (state.config, config))
-        trained_on, actual = trained[checkpoint.adapter].environment.get("base", ""), await _base(after)
+        actual = await _base(after)
         fits = (
             trained_on == actual
             if trained_on and actual

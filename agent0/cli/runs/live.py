@@ -39,7 +39,7 @@ LINES_S = 15.0
 """Seconds between two looks: a bar moves, lines pile up."""
 
 PHASES = {
-    "baseline": "scoring the untrained student",
+    "baseline": "scoring the student as it starts",
     PROPOSING: "the teacher proposes tasks",
     "tasks": "tasks and attempts",
     "measuring": "measuring what its tasks teach",

@@ -15,6 +15,7 @@ from agent0.report.diagnosis.findings import Diagnosis, why_lines
 from agent0.report.overview import curve_columns, failures_for_people, overview, rows_for_people
 from agent0.report.run_benchmarks import benchmark_rows
 from agent0.settings import Settings
+from agent0.state.run_state import first_student
 
 
 def show(
@@ -66,7 +67,9 @@ def print_tables(summary: dict[str, Any]) -> None:
     console.record(row, False)
     if summary["validation"]:
         columns = curve_columns(summary["validation"])
-        console.table(summary["validation"], False, columns, title="\nLearning curve, on validation")
+        start = first_student(summary["student_adapter"])
+        curve = [row if row["iteration"] >= 0 else {**row, "iteration": start} for row in summary["validation"]]
+        console.table(curve, False, columns, title="\nLearning curve, on validation")
     if summary["test"]:
         console.table(rows_for_people(summary), False, title="\nHeld-out test, scored for the first and the last only")
     if summary["trainings"]:

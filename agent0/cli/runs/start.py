@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from agent0.assembly.log.carriers import carrier_line, carriers
+from agent0.assembly.models.warm_start import warm_start
 from agent0.assembly.runtime.app import started
 from agent0.assembly.runtime.execution import prepared, resumption
 from agent0.assembly.validate.questions import document_notes, question_notes
@@ -31,6 +32,10 @@ Documents = Annotated[
     Path | None,
     typer.Option(metavar="FOLDER", help="Text files that the teacher writes questions about (.txt, .md, .rst)."),
 ]
+Adapter = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="A LoRA that peft saved: the student begins with it, and trains on."),
+]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for what the run needs and this machine lacks.")]
 Time = Annotated[
     str, typer.Option("--for", metavar="TIME", help="Work so long instead: 2h, 90m. The last round is finished.")
@@ -55,6 +60,7 @@ def start(
     model: Model = None,
     base_url: BaseUrl = None,
     key_env: KeyEnv = None,
+    adapter: Adapter = None,
     pairs: console.Set = None,
     plugin: console.Plugin = None,
     detach: Detach = False,
@@ -70,8 +76,7 @@ def start(
     chosen = flags.settings(profile_of(profile, base_url), pairs, plugins=plugin, **named)
     here, waits = not (detach or no_handlers), console.say if wait else None
     settings = console.run_async(lambda: prepared(chosen, waits, here=here, tell=console.say))
-    _say_rows(chosen.run, settings.run)
-    begin = started(settings, name)
+    begin = _begin(chosen.run, settings, name, adapter)
     if detach:
         return _detached(settings, begin, as_json)
     news = f"Run {begin.run}: profile {settings.profile}, seed {settings.run.seed}, data in {settings.home}"
@@ -82,6 +87,14 @@ def _detached(settings: Settings, begin: Recorded, as_json: bool) -> None:
     """Begin a run that other processes execute."""
     console.run_async(lambda: append(settings, begin, make=True))
     console.record({"run": begin.run, "profile": settings.profile, "config_sha": held_sha(begin)}, as_json)
+
+
+def _begin(chosen: RunConfig, settings: Settings, name: str, adapter: Path | None) -> Recorded:
+    """Make the beginning of the run, and say what it begins with: rows of files, and the folder of an ``adapter``."""
+    _say_rows(chosen, settings.run)
+    if warm := warm_start(settings, adapter):
+        console.say(warm.line)
+    return started(settings, name, warm)
 
 
 def _say_rows(chosen: RunConfig, run: RunConfig) -> None:
