@@ -6,8 +6,8 @@
 #   make test     set up, then ruff, then mypy beside the tests
 #   make check    ruff and mypy only          make docs     write docs/reference/ from the code
 #   make studies  run every study of studies/ (hours; goes on where it was stopped); pages go to build/studies
-#   make bench    what everyday commands, pages, calls of remote models, taking up a long run, event spine and sandbox
-#                 cost, how served models differ, how fast the built-in one is; verdicts, where
+#   make bench    what everyday commands, pages, charts of 50 runs, calls of remote models, taking up a long run, event
+#                 spine and sandbox cost, how served models differ, how fast the built-in one is; verdicts, where
 #                 AGENT0_BENCHMARKS names rows
 #   make bench-gpu  a training step and rollouts on a GPU, beside TRL's; the numbers go to docs/results/gpu.md
 #   make sinks    install what W&B, TensorBoard and MLflow keep runs with (the extra `sinks`), and read what
@@ -97,6 +97,7 @@ studies: setup
 bench: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.cli
 	$(BIN)/python -m benchmarks.server
+	$(BIN)/python -m benchmarks.many_runs
 	$(BIN)/python -m benchmarks.clients
 	$(BIN)/python -m benchmarks.gateway --gap
 	$(BIN)/python -m benchmarks.taking_up

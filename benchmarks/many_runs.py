@@ -11,7 +11,6 @@ import math
 import platform
 import random
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from agent0.api.app import create_app
 from agent0.api.context import ApiContext
 from agent0.api.past import PastTables
 from agent0.assembly.runtime.stamping import code_rev
+from agent0.events.base import Recorded
 from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained, TrainingMeasured
 from agent0.events.runs import IterationMeasured, RunStarted
 from agent0.events.values import TrainingStep
@@ -33,7 +33,7 @@ from benchmarks.server import TIMES, Cost, cost_of, table
 from tests.api.served import ADDRESS
 from tests.story import Teller
 
-RUNS, POINTS, A_TRAINING = 50, 2_000, 100
+RUNS, POINTS, TRAININGS = 50, 2_000, 20
 EVERY = "&".join(f"run=run-{number}" for number in range(RUNS))
 PAGES = (
     "/runs",
@@ -52,13 +52,14 @@ PAGES = (
 )
 
 
-def told(run: str, points: int, seed: int) -> Iterator[tuple[int, bytes]]:
-    """A run that evaluates and measures ``points`` iterations, and trains its student for as many steps."""
+def told(run: str, points: int, seed: int) -> list[Recorded]:
+    """A run that evaluates and measures ``points`` iterations, and trains its student for as many steps; the seed
+    says how fast it learns."""
     teller, rng = Teller(run, 1, 1, 1, seed), random.Random(seed)
     config = {**RunConfig().model_dump(mode="json"), "seed": seed}
     teller.tell(RunStarted(name=run, profile="tiny", seed=seed, config=config, config_sha="0"))
     for n in range(points):
-        rate = 1 - math.exp(-n / points * 3) + rng.gauss(0, 0.03)
+        rate = 0.9 - 0.7 * math.exp(-n / points * (1 + seed % 5)) + rng.gauss(0, 0.02)
         accuracy = min(1.0, max(0.0, rate))
         scored = {
             "n": 100,
@@ -74,16 +75,16 @@ def told(run: str, points: int, seed: int) -> Iterator[tuple[int, bytes]]:
             )
         )
         teller.tell(IterationMeasured(iteration=n, student="base", teacher="base", measures={"solve_rate": accuracy}))
-        if n % A_TRAINING == 0:
-            steps = tuple(_step(rng, n + k, points) for k in range(A_TRAINING))
+        if n % (points // TRAININGS) == 0:
+            steps = tuple(_step(rng, (n + k) / points * (1 + seed % 5)) for k in range(points // TRAININGS))
             named: dict[str, Any] = {"checkpoint": f"student-{n}", "role": "student", "iteration": n}
             teller.tell(TrainingMeasured(**named, first=1, steps=steps))
             teller.tell(CheckpointTrained(**named, parent="base", adapter=None, samples=1, wall_s=1.0))
-    return ((one.seq, one.to_json()) for one in teller.told)
+    return teller.told
 
 
-def _step(rng: random.Random, n: int, points: int) -> TrainingStep:
-    loss = math.exp(-3 * n / points) + rng.gauss(0, 0.1)
+def _step(rng: random.Random, learned: float) -> TrainingStep:
+    loss = math.exp(-learned) + rng.gauss(0, 0.1)
     return TrainingStep(kind="policy", loss=loss, gradient_norm=rng.random(), learning_rate=1e-4, tokens=1000)
 
 
@@ -98,7 +99,7 @@ def main() -> None:
         (settings.home / "tables").mkdir()
         projector, end = Projector(settings.home / "tables" / "view.db", sqlite.connect, tables(), "bench"), 0
         for number in range(RUNS):
-            events = [(end + seq, body) for seq, body in told(f"run-{number}", POINTS, number)]
+            events = [(end + one.seq, one.to_json()) for one in told(f"run-{number}", POINTS, number)]
             projector.apply(events)
             end = events[-1][0]
         projector.close()

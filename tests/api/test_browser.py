@@ -12,10 +12,14 @@ from typing import Any
 
 import pytest
 
+from agent0.assembly.runtime.stamping import recorded
+from agent0.events.base import Recorded
+from agent0.events.runs import RunLabelled
+from benchmarks.many_runs import told
 from tests.api.conftest import everything
 from tests.api.served import stored, viewed
 from tests.api.test_pages import PAGES
-from tests.story import whole_run
+from tests.story import renumbered, whole_run
 from tests.test_report import poisoned
 
 pytestmark = pytest.mark.slow
@@ -109,6 +113,48 @@ def test_without_scripts_everything_is_there(chromium: Any, address: str) -> Non
     assert "at=150" in page.url and "As it was behind" in page.inner_text("main")
 
 
+def test_a_chart_tells_its_values_where_one_points_and_by_keys(chromium: Any, address: str) -> None:
+    page, asked, wrong = opened(chromium, viewport=WIDE)
+    page.goto(f"{address}/compare?run=r1&run=r2")
+    twin = page.request.get(f"{address}/compare.json?run=r1&run=r2").json()["drawn"][0]["lines"][0]
+    box = page.locator("figure.runs .plot > svg").bounding_box()
+    page.mouse.move(box["x"] + 1, box["y"] + box["height"] / 2)
+    page.locator(".tip >> text=0 iterations done").wait_for()
+    page.mouse.move(0, 0)
+    assert page.locator(".tip").count() == 0
+    page.focus("figure.runs")
+    for n, value in enumerate(twin["y"]):
+        page.keyboard.press("ArrowRight")
+        page.locator(f".tip >> text={n} iterations done").wait_for()
+        assert f"{100 * value:.1f}%" in page.inner_text(".tip .near")
+    assert wrong == [] and len([one for one in asked if ".json" in one]) == 1, "the values are asked for once"
+
+
+def test_ticked_runs_are_charted_without_scripts(chromium: Any, address: str) -> None:
+    page, _, _ = opened(chromium, viewport=WIDE, java_script_enabled=False)
+    page.goto(f"{address}/runs")
+    page.check("input[name=run][value=r1]")
+    page.click("text=Chart the ticked")
+    assert page.locator("figure.runs g[data-line]").count() == 1
+    page.select_option("select[name=x]", "time")
+    page.locator("summary >> text=More runs").click()
+    page.check("input[name=run][value=r2]")
+    page.click("text=Draw")
+    assert page.locator("figure.runs g[data-line]").count() == 2 and "x=time" in page.url
+
+
+def test_ticks_stay_while_the_list_follows(chromium: Any, tmp_path: Path) -> None:
+    story = whole_run(iterations=1)
+    stored(tmp_path, story[:40])
+    with viewed(tmp_path) as address:
+        page, _, wrong = opened(chromium, viewport=WIDE)
+        page.goto(f"{address}/runs")
+        page.check("input[name=run]")
+        stored(tmp_path, story)
+        page.locator("main td >> text=finished").wait_for()
+        assert page.is_checked("input[name=run]") and wrong == []
+
+
 def test_keys_move_through_time(chromium: Any, address: str) -> None:
     page, _, _ = opened(chromium, viewport=WIDE)
     page.goto(f"{address}/runs/r1?at=150")
@@ -162,7 +208,22 @@ def test_a_tab_in_the_background_holds_no_stream(chromium: Any, tmp_path: Path) 
 
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide"
+
+
+def a_sweep() -> list[Recorded]:
+    """Five runs under one tag, which learn at five paces."""
+    runs = [told(f"rate-{name}", 40, number) for number, name in enumerate(("1e-3", "2e-3", "5e-3", "1e-2", "2e-2"))]
+    events = [event for run in runs for event in renumbered(run)]
+    names = sorted({event.run for event in events})
+    events += [recorded(name, RunLabelled(tags=("sweep",))) for name in names]
+    events.append(recorded(names[0], RunLabelled(tags=("sweep", "keep"), note="the best of them; take this one")))
+    return renumbered(events)
+
+
 PICTURES = {
+    "list": ("/runs", WIDE, "light"),
+    "chart": ("/compare?tag=sweep&y=curve/validation&y=training/student/loss&smooth=0.9", WIDE, "light"),
+    "chart-narrow": ("/compare?tag=sweep&smooth=0.5", NARROW, "dark"),
     "run": ("/runs/r1", WIDE, "light"),
     "iteration": ("/runs/r1/iterations/1", WIDE, "light"),
     "group": ("/runs/r1/tasks/t0-000", WIDE, "light"),
@@ -177,7 +238,8 @@ PICTURES = {
 @pytest.mark.parametrize("name", PICTURES)
 def test_the_guide_has_a_picture(chromium: Any, tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
     path, size, scheme = PICTURES[name]
-    with viewed(stored(tmp_path_factory.mktemp(name), everything())) as address:
+    story = a_sweep() if name.startswith(("list", "chart")) else everything()
+    with viewed(stored(tmp_path_factory.mktemp(name), story)) as address:
         page, _, wrong = opened(chromium, color_scheme=scheme, viewport=size)
         page.goto(address + path)
         taken = page.screenshot(type="jpeg", quality=70)

@@ -14,7 +14,7 @@ const nearest = (xs, x) => xs.reduce((best, other, n) => (Math.abs(other - x) < 
 const shareOf = (axis, value) => (value - axis.low) / (axis.high - axis.low);
 function lit(lines) {
   for (const part of document.querySelectorAll("[data-line]")) part.classList.toggle("lit", lines.includes(part.dataset.line));
-  for (const svg of document.querySelectorAll("figure.runs svg")) svg.classList.toggle("lines-dim", lines.length > 0);
+  for (const svg of document.querySelectorAll("figure.runs .plot > svg")) svg.classList.toggle("lines-dim", lines.length > 0);
 }
 function silent(figure) {
   figure.querySelectorAll(".tip, .cross").forEach((part) => part.remove());
