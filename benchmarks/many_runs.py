@@ -22,8 +22,8 @@ from agent0.api.context import ApiContext
 from agent0.api.past import PastTables
 from agent0.assembly.runtime.stamping import code_rev
 from agent0.events.base import Recorded
-from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained, TrainingMeasured
-from agent0.events.runs import IterationMeasured, RunStarted
+from agent0.events.checkpoints import CheckpointEvaluated, CheckpointPromoted, CheckpointTrained, TrainingMeasured
+from agent0.events.runs import IterationMeasured, RunFinished, RunStarted
 from agent0.events.values import TrainingStep
 from agent0.infra.storage import sqlite
 from agent0.projections import Projector, tables
@@ -37,7 +37,7 @@ RUNS, POINTS, TRAININGS = 50, 2_000, 20
 EVERY = "&".join(f"run=run-{number}" for number in range(RUNS))
 PAGES = (
     "/runs",
-    "/runs?text=run-1&status=running",
+    "/runs?text=run-1&status=finished",
     "/compare",
     f"/compare?{EVERY}",
     f"/compare?{EVERY}&smooth=0.9",
@@ -80,6 +80,9 @@ def told(run: str, points: int, seed: int) -> list[Recorded]:
             named: dict[str, Any] = {"checkpoint": f"student-{n}", "role": "student", "iteration": n}
             teller.tell(TrainingMeasured(**named, first=1, steps=steps))
             teller.tell(CheckpointTrained(**named, parent="base", adapter=None, samples=1, wall_s=1.0))
+    last: dict[str, Any] = {"checkpoint": f"student-{points - 1}", "iteration": points - 1, "accuracy": accuracy}
+    teller.tell(CheckpointPromoted(**last, reason="better"))
+    teller.tell(RunFinished(iterations=points, tasks=0, attempts=0, state_sha="0"))
     return teller.told
 
 

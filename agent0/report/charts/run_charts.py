@@ -15,7 +15,7 @@ COLOURS, DASHES = 6, 5
 """Colours that eyes of every kind tell apart; a run of the same colour has another dash."""
 MOST_POINTS, LEAST_POINTS, ALL_POINTS = 400, 60, 8_000
 """Of a line, and of all lines of a chart together."""
-DOTTED = 40
+DOTTED = 24
 """A line of at most so many points shows them."""
 TICKS = 6
 COLUMNS = 12

@@ -17,7 +17,7 @@ function lit(lines) {
   for (const svg of document.querySelectorAll("figure.runs .plot > svg")) svg.classList.toggle("lines-dim", lines.length > 0);
 }
 function silent(figure) {
-  figure.querySelectorAll(".tip, .cross").forEach((part) => part.remove());
+  figure.querySelectorAll(".tip, .hairline").forEach((part) => part.remove());
   lit([]);
 }
 // What the lines have at x, the one nearest to `near` (a share of the height) first.
@@ -31,7 +31,7 @@ function tell(figure, chart, x, near, line) {
   if (!rows.length) return;
   const [first] = rows;
   const [tip, head, cross] = ["div", "p", "div"].map((name) => document.createElement(name));
-  [tip.className, cross.className, tip.role] = ["tip", "cross", "status"];
+  [tip.className, cross.className, tip.role] = ["tip", "hairline", "status"];
   head.textContent = `${Number(first.of.x[first.n].toPrecision(6)).toLocaleString("en")} ${chart.x.title}`;
   tip.append(head);
   for (const row of rows.slice(0, 8).sort((a, b) => b.of.y[b.n] - a.of.y[a.n])) {
