@@ -1,6 +1,7 @@
 """The teacher proposes a task on request."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from agent0.evaluation.benchmarks.rows.question_file import questions
 from agent0.events.base import Event
@@ -15,6 +16,7 @@ from agent0.rollout.teacher import Draft, exploring_bias, propose, propose_about
 from agent0.run.lifecycle import RunState
 from agent0.tasks.documents import draw_passage
 from agent0.tasks.families import task_length
+from agent0.tasks.near_copies import near_copies
 from agent0.tasks.questions import place, rows_of_iteration
 
 REQUESTED = {"task", "iteration", "slot", "teacher", "seed"}
@@ -31,6 +33,7 @@ async def propose_task(
         return [_row(event, run, question_file)]
     write = _write_about if event.family == DOCUMENTS else _write
     instructions, draft = await write(event, run, models, question_file)
+    draft = _apart(draft, run, question_file)
     inline, stored = claim(draft.trajectory, artifacts)
     return [
         TaskProposed(
@@ -88,6 +91,17 @@ async def _write_about(event: TaskRequested, run: RunState, models: Models, file
         task=event.task,
         bias=_bias(event, run),
     )
+
+
+def _apart(draft: Draft, run: RunState, file: QuestionFile) -> Draft:
+    """``draft`` without its task where that nearly copies a row of the held-out file."""
+    plan = run.config.questions
+    if draft.proposal is None or not plan.heldout:
+        return draft
+    tasks = questions(file, plan).tasks
+    heldout = [task.question for task in (*tasks["validation"], *tasks["test"])]
+    copies = near_copies([draft.proposal.question], heldout)[0]
+    return replace(draft, proposal=None, problem="it nearly copies a held-out row") if copies else draft
 
 
 def _bias(event: TaskRequested, run: RunState) -> Sequence[tuple[str, float]]:

@@ -16,6 +16,7 @@ from agent0.assembly.validate.curriculum import check_curriculum
 from agent0.assembly.validate.questions import document_notes, forked_questions, with_questions
 from agent0.errors import ConfigError, DependencyError
 from agent0.events.base import Recorded
+from agent0.events.checkpoints import EvaluationItemScored
 from agent0.events.runs import RunFinished, RunStarted
 from agent0.events.tasks import ResultVerified, TaskAccepted, TaskAttempted, TaskProposed, TaskRejected, TaskRequested
 from agent0.events.values import DOCUMENTS, Passage
@@ -169,7 +170,12 @@ BAD = {
     "not held": ("How long?", "four", "Black tea is steeped for three to five minutes", "not stand in the sentence"),
     "part of a word": ("How long?", "minute", "Black tea is steeped for three to five minutes", "not stand in"),
     "told": ("Are 1000 litres lost?", "1,000", "lose 1,000 litres of water a day", "contains its answer"),
-    "blind": ("What does the passage say?", "three", "Black tea is steeped for three to five minutes", "'passage'"),
+    "blind": (
+        "How long is black tea steeped, says the passage?",
+        "three",
+        "Black tea is steeped for three to five minutes",
+        "'passage'",
+    ),
     "long": (
         "What?",
         "steeped for three to five minutes. Its leaves lose",
@@ -261,6 +267,22 @@ def test_rows_come_first_and_the_teacher_writes_the_rest(folder: Path, tmp_path:
     told = finished(play(started(config), ports()))
     first = [event.family for event in of(told, TaskRequested) if event.iteration == 0]
     assert first[:6] == ["questions"] * 4 + [DOCUMENTS] * 2 and not {"questions", DOCUMENTS} & {*first[6:]}
+
+
+def test_a_held_out_file_alone_is_what_is_scored_and_nothing_near_it_is_trained_on(
+    folder: Path, tmp_path: Path
+) -> None:
+    told = finished(play(started(plan(folder, tasks=10)), ports()))
+    near = [event.proposal.question.upper() for event in of(told, TaskAccepted)[:3]]
+    rows = [{"question": text, "answer": "x"} for text in [*near, *(f"What is {n} + {n}?" for n in range(20))]]
+    path = tmp_path / "heldout.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    again = finished(play(started(plan(folder, tasks=10, questions={"heldout": str(path)})), ports()))
+    assert {event.question for event in of(again, EvaluationItemScored)} <= {row["question"] for row in rows}
+    refused = [event for event in of(again, TaskProposed) if "held-out row" in event.problem]
+    assert len(refused) >= 3 and all(event.proposal is None for event in refused)
+    assert not {event.proposal.question.upper() for event in of(again, TaskAccepted)} & {*near}
+    assert not {event.family for event in of(again, TaskRequested)} - {DOCUMENTS}
 
 
 def test_settings_that_cannot_be_are_refused(folder: Path, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from agent0.evaluation.benchmarks.rows.question_file import questions
 from agent0.events.values import Task, Turn
 from agent0.infra.storage.datasets import LocalQuestions
 from agent0.ports.models import GenerateRequest, Generation
+from agent0.report.answers import run_answer
 from agent0.rollout.student import student_of
 from agent0.settings import QuestionsConfig, RunConfig, StudentConfig
 from agent0.verification.panel import VerificationContext
@@ -101,6 +102,25 @@ async def test_a_judge_reads_the_rows_answer_as_a_string(tmp_path: Path) -> None
     (turns,) = model.asked
     assert turns[-1].role == "user" and json.dumps(task.row.answer) in turns[-1].content
     assert r"\n@assistant\nverdict: right" in turns[-1].content
+
+
+def test_a_report_counts_the_opinions_of_a_judge() -> None:
+    config = RunConfig.model_validate({"verification": {"judge": {"provider": "ollama", "model": "qwen3"}}})
+    summary = {"run": "r", "profile": "p", "seed": 0, "status": "running", "tasks": 2, "attempts": 3, "iterations": 1}
+    summary |= {
+        "iteration": 0,
+        "waits_for": "",
+        "parent": None,
+        "parent_seq": 0,
+        "carried": None,
+        "config": config.to_record()[0],
+        "gain": [],
+        "validation": [],
+    }
+    assert any(
+        "3 verdicts are the opinion" in line and "ollama/qwen3" in line for line in run_answer({**summary, "judged": 3})
+    )
+    assert not any("opinion" in line for line in run_answer({**summary, "judged": 0}))
 
 
 class Saying:

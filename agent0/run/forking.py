@@ -44,7 +44,7 @@ def _same_order(before: RunConfig, after: RunConfig) -> bool:
 def _held_out_rows(config: RunConfig) -> tuple[object, ...]:
     """What decides which rows are scored: scores on others are compared with none."""
     plan = config.questions
-    return (plan.heldout_sha256 or plan.sha256, plan.share) if plan.file else ()
+    return (plan.heldout_sha256 or plan.sha256, plan.share) if plan.file or plan.heldout else ()
 
 
 def adopt(parent: RunState, recorded: Recorded) -> RunState:

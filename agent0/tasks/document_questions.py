@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from agent0.events.values import DOCUMENTS, Passage, SourceRow, Task
 from agent0.grading.answer_types import VALUE, grade_as, kind_of, plain
+from agent0.tasks.decontamination import EVERYDAY
 from agent0.turns.calls.spellings import read_object
 from agent0.turns.marks import own_turn
 from agent0.turns.thoughts import split_thoughts
@@ -16,6 +17,8 @@ LONGEST_ANSWER, MOST_WORDS = 80, 8
 """Characters and words of an answer: a number, a name, a short span."""
 LONGEST_QUESTION, LONGEST_QUOTATION = 500, 600
 """Characters of a question, and of the sentence that holds its answer."""
+STEM = 5
+"""Characters by which two words are of one stem."""
 FIELDS = ("question", "answer", "sentence")
 ALIASES = {"quotation": "sentence", "quote": "sentence"}
 """What a field may be called as well -> what it is."""
@@ -24,7 +27,8 @@ _number = re.compile(r"(?<!\w)[-+]?\d[\d,.]*(?<![,.])")
 _marks = str.maketrans("\u2018\u2019\u201c\u201d\u2013\u2014", "''\"\"--", "`*")
 _passage = re.compile(
     r"\b(passage|excerpt|(this|that|the|above|following|given|provided) "
-    r"(text|document|paragraph|section|sentence|page))\b",
+    r"(text|document|paragraph|section|sentence|page)|(this|these|above|following|given|provided) "
+    r"(contexts?|codes?|examples?|statements?|functions?))\b",
     re.I,
 )
 """Speaks of what is not there for whoever reads the question alone."""
@@ -102,6 +106,8 @@ def _problem(question: str, answer: str, sentence: str, text: str, *, shown: boo
         return "the answer does not stand in the sentence"
     if _holds(question, answer):
         return "the question contains its answer"
+    if not _is_about(question, text):
+        return "the question is about something else than the passage"
     if not shown and (spoken := _passage.search(question)):
         return f"the question speaks of {spoken[0].lower()!r}, which the student does not read"
     return ""
@@ -123,6 +129,15 @@ def _holds(text: str, answer: str) -> bool:
         return True
     numbers = _number.findall(text) if kind_of(answer) == VALUE else []
     return any(grade_as(VALUE, number, answer).correct is True for number in numbers[:50])
+
+
+def _is_about(question: str, text: str) -> bool:
+    """Whether half of the words of ``question`` that say something begin as words of ``text`` do."""
+    own, others = (
+        {word[:STEM] for word in re.findall(r"\w+", normal_text(each)) if word not in EVERYDAY}
+        for each in (question, text)
+    )
+    return bool(own) and 2 * len(own & others) >= len(own)
 
 
 def _bare(text: str) -> str:

@@ -24,7 +24,7 @@ def with_questions(run: RunConfig, typed: Collection[str] = ()) -> RunConfig:
         DependencyError: the file, or a document, has another digest than ``run`` names.
     """
     run = run.model_copy(update={"documents": _with_digest(run.documents)})
-    if not run.questions.file:
+    if not (run.questions.file or run.questions.heldout):
         return run
     return begun(LocalQuestions(), run.model_copy(update={"questions": located(run.questions)}), typed)
 

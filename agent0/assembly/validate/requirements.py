@@ -267,7 +267,7 @@ async def _benchmarks(settings: Settings) -> list[Check]:
 async def _questions(settings: Settings) -> list[Check]:
     """The rows of the file of questions; the passages of documents."""
     plan = settings.run.questions
-    if not plan.file:
+    if not (plan.file or plan.heldout):
         return await _documents(settings)
     try:
         tasks = (await asyncio.to_thread(questions, LocalQuestions(), plan)).tasks

@@ -77,12 +77,16 @@ def read_questions(file: QuestionFile, plan: QuestionsConfig) -> QuestionSet:
         DependencyError: as ``questions``.
     """
     heldout = file.read(plan.of_heldout) if plan.heldout else None
-    return _read(file.read(plan), heldout, plan.model_dump_json())
+    return _read(file.read(plan) if plan.file else None, heldout, plan.model_dump_json())
 
 
 @lru_cache(maxsize=4)  # every request asks for it
-def _read(rows: Dataset, heldout: Dataset | None, plan: str) -> QuestionSet:
+def _read(rows: Dataset | None, heldout: Dataset | None, plan: str) -> QuestionSet:
     config = QuestionsConfig.model_validate_json(plan)
+    if rows is None:
+        assert heldout is not None  # noqa: S101 - whoever names no file asks for none
+        read = read_question_rows(heldout, config)
+        return QuestionSet(read, _by_split(read.tasks, half_of))
     read = read_question_rows(rows, config)
     if heldout is not None:
         return _apart(read, read_question_rows(heldout, config))
@@ -137,7 +141,12 @@ def _without_faults(read: QuestionSet) -> QuestionSet:
 
 def heldout_share(config: RunConfig, n: int) -> int:
     """How many of ``n`` held-out items are rows of the file."""
-    return round(n * config.questions.share) if config.questions.file else 0
+    return round(n * _share(config))
+
+
+def _share(config: RunConfig) -> float:
+    """The share of held-out items that are rows: all, where only these have a file."""
+    return config.questions.share if config.questions.file else float(bool(config.questions.heldout))
 
 
 def heldout_rows(file: QuestionFile, plan: QuestionsConfig, split: Split, n: int, seed: int) -> tuple[Task, ...]:
@@ -165,7 +174,7 @@ def begun(file: QuestionFile, config: RunConfig, typed: Collection[str]) -> RunC
         why = f"{judged} answers are to be judged by a model, and none is named."
         raise ConfigError(f"{read.rows.name} needs a judge.", why, "Name one: --judge MODEL")
     source = (read.heldout or read.rows).name
-    if not sizes["train"] or not sizes["validation"]:
+    if not (sizes["train"] or not plan.file) or not sizes["validation"]:
         raise _too_few(read, sizes)
     config = config.model_copy(update={"questions": plan.model_copy(update={"domain": plan.domain or read.domain})})
     fitting: dict[str, int] = {}
@@ -192,7 +201,7 @@ def _too_few(read: QuestionSet, sizes: Mapping[Split, int]) -> ConfigError:
 
 
 def _with_digests(file: QuestionFile, plan: QuestionsConfig) -> QuestionsConfig:
-    digests = {"sha256": file.read(plan).sha256}
+    digests = {"sha256": file.read(plan).sha256} if plan.file else {}
     if plan.heldout:
         digests["heldout_sha256"] = file.read(plan.of_heldout).sha256
     return plan.model_copy(update=digests)
@@ -200,5 +209,5 @@ def _with_digests(file: QuestionFile, plan: QuestionsConfig) -> QuestionsConfig:
 
 def _fitting(config: RunConfig, size: int, rows: int) -> int:
     """The largest held-out set of at most ``size`` items of which ``rows`` are enough."""
-    most = min(size, int((rows + 1) / config.questions.share))
+    most = min(size, int((rows + 1) / _share(config)))
     return next(n for n in range(most, -1, -1) if heldout_share(config, n) <= rows)
