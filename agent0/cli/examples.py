@@ -128,6 +128,7 @@ agent0 router budget show run LAST
 agent0 run start --profile scripted
 agent0 run start --profile climb --seed 1 --set run.iterations=10
 agent0 run start --model qwen2.5-coder-0.5b-instruct --iterations 1 --tasks 8
+agent0 run start --base-url http://127.0.0.1:8000/v1 --iterations 1
 agent0 run resume LAST
 agent0 run list --limit 5
 agent0 run list --tag keep --status finished
