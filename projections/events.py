@@ -184,9 +184,10 @@ def show_event(db: sqlite3.Connection, reference: str) -> Row:
 
 def grep_events(db: sqlite3.Connection, query: str, run: str = "", type: str = "", limit: int = 100) -> list[Row]:
     """Events whose text holds all ``query`` (a trailing ``*`` means any ending), newest first."""
-    match = match_of(query)
-    if not match:
+    if not query.replace("\0", " ").split():
         raise OperationError("There is nothing to search for.", fix="Give at least one word.")
+    if not (match := match_of(query)):
+        return []
     return find(db, _MATCHING, {"run": run, "type": type}, "seq DESC", limit, params=(match,))
 
 
