@@ -30,7 +30,7 @@ async def raise_alarm(
         case CheckpointTrained(adapter=None):
             text = f"{event.checkpoint}: nothing to learn from, {event.parent} stays ({left_out(event.skipped)})"
             return [AlarmRaised(alarm=f"no-signal-{event.checkpoint}", severity="warning", message=text)]
-        case CheckpointTrained() if warning := training_warning(event):
+        case CheckpointTrained() if warning := training_warning(event, run.config.training):
             return [AlarmRaised(alarm=f"not-finite-{event.checkpoint}", severity="warning", message=warning)]
         case ModelCalled():
             return [*model_alarms(event)]

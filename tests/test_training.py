@@ -16,7 +16,6 @@ from agent0.training.objectives.adpo import ambiguity_scale, clip_high
 from agent0.training.pipeline import settings_of
 from agent0.training.scored_trajectory import ScoredTrajectory, solution_pattern
 from agent0.training.selection import (
-    MOST_SKIPPED,
     SLOWER,
     DatasetSelection,
     learning_rate,
@@ -154,9 +153,11 @@ def test_of_a_sound_trajectory_there_is_no_fault() -> None:
     assert unusable_because(Trajectory(token_ids=(1, 2), mask=(1, 1), logprobs=(0.0, float("inf")))) == "not_finite"
 
 
-@given(st.integers(0, 50), st.integers(0, 50), st.sampled_from(["student", "teacher"]))
-def test_more_steps_without_a_number_than_allowed_are_told(skipped: int, steps: int, role: Any) -> None:
-    """The share is of all steps that were begun."""
+@given(st.integers(0, 50), st.integers(0, 50), st.floats(0, 1), st.sampled_from(["student", "teacher"]))
+def test_more_steps_without_a_number_than_allowed_are_told(skipped: int, steps: int, allowed: float, role: Any) -> None:
+    """The limit is that of the role which was trained; the share is of all steps that were begun."""
+    other = "teacher" if role == "student" else "student"
+    plan = RunConfig.model_validate({"training": {role: {"nan_share": allowed}, other: {"nan_share": 1.0}}}).training
     metrics = {"skipped": float(skipped), "steps": float(steps)}
     share = skipped / (skipped + steps) if skipped else 0.0
     assert nan_share(metrics) == pytest.approx(share)
@@ -164,8 +165,8 @@ def test_more_steps_without_a_number_than_allowed_are_told(skipped: int, steps: 
         {"checkpoint": "c", "role": role, "iteration": 0, "parent": "base", "adapter": None}
         | {"samples": 0, "metrics": metrics}
     )
-    told = training_warning(made)
-    assert bool(told) == (nan_share(metrics) > MOST_SKIPPED)
+    told = training_warning(made, plan)
+    assert bool(told) == (nan_share(metrics) > allowed)
     assert not told or (told.startswith(f"c: {share:.0%} of its") and f"run.training.{role}.lr" in told)
     assert nan_share({}) == 0.0 and nan_share({"steps": 3.0}) == 0.0
 

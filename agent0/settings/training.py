@@ -172,8 +172,9 @@ class RecipeConfig(Frozen):
     )
     processes: int = Field(1, ge=1, le=1024, description="training processes, one a GPU, by accelerate launch")
     on_nan: Literal["skip", "fail"] = Field(
-        "skip", description="more than a tenth of the steps without a finite loss: alarm, or no checkpoint"
+        "skip", description="too many steps without a finite loss: alarm, or no checkpoint"
     )
+    nan_share: float = Field(0.1, ge=0, le=1, description="share of such steps that is too many")
 
     def beginning_with(self, parent: Artifact | None) -> "RecipeConfig":
         """The recipe of a training whose parent has that adapter (None: the base), with the objective that it has."""
@@ -181,11 +182,11 @@ class RecipeConfig(Frozen):
 
 
 def recorded_recipe(recipe: object) -> object:
-    """Bring a recipe of a log to today's names: ``advantage`` is part of the objective, ``nan_share`` a constant."""
-    if not isinstance(recipe, Mapping):
+    """Bring a recipe of a log to today's names: ``advantage`` is part of the objective now."""
+    if not isinstance(recipe, Mapping) or "advantage" not in recipe:
         return recipe
-    without = {name: value for name, value in recipe.items() if name not in ("advantage", "nan_share")}
-    if recipe.get("advantage", "group") == "group":
+    without = {name: value for name, value in recipe.items() if name != "advantage"}
+    if recipe["advantage"] == "group":
         return without
     return {**without, "objective": "dr_grpo"} if without.get("objective") == "grpo" else recipe
 

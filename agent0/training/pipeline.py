@@ -22,6 +22,9 @@ from agent0.training.selection import DatasetSelection, learning_rate, select, s
 STEPS_PER_EVENT = 200
 """About 60 KB: an event that is larger goes to the artifact store, which no table reads."""
 
+UNSET = ("first", "optimizer_state")
+"""Settings that a recipe names where they are set: logs from before there were any train to the same adapters."""
+
 
 async def make_checkpoint(
     request: TrainingRequested,
@@ -59,7 +62,7 @@ async def make_checkpoint(
     if result.adapter.size == 0:
         raise OperationError("The trainer returned an empty adapter.")
     trained = _with(_trained(request, chosen, settings, distilled), result, selected.manifest)
-    if recipe.on_nan == "fail" and (why := training_warning(trained)):
+    if recipe.on_nan == "fail" and (why := training_warning(trained, plan.training)):
         raise OperationError("This training is not to be used.", f"{why}.", "Or set on_nan = skip.")
     return [selected, *_steps(request, result), trained]
 
@@ -79,7 +82,8 @@ def settings_of(role: Role, iteration: int, plan: RunConfig) -> dict[str, object
     late = settling(recipe, rate, iteration, plan.planned_iterations)
     low, high = clips(recipe)
     sampled = {"temperature": actor.temperature, "max_tokens": actor.max_tokens}
-    return recipe.model_dump() | {"lr": rate, "clip_low": low, "clip_high": high} | sampled | late
+    unset = {name for name in UNSET if getattr(recipe, name) == type(recipe).model_fields[name].default}
+    return recipe.model_dump(exclude=unset) | {"lr": rate, "clip_low": low, "clip_high": high} | sampled | late
 
 
 async def make_room(plan: RunConfig, models: Models) -> None:

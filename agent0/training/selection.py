@@ -12,15 +12,13 @@ from dataclasses import dataclass, replace
 from agent0.events.checkpoints import CheckpointTrained
 from agent0.events.values import Role, Trajectory
 from agent0.ports.training import Sample, TrainingExample
-from agent0.settings import RecipeConfig, RunConfig
+from agent0.settings import RecipeConfig, RunConfig, TrainingConfig
 from agent0.training.gate import gated
 from agent0.training.objectives import Objective, objectives
 from agent0.training.scored_trajectory import ScoredTrajectory, solution_pattern
 
 SETTLING = {"fresh": 0.125, "taught": 0.75}
 """Shares of a minibatch in an iteration that settles; the rest are earlier successes."""
-MOST_SKIPPED = 0.1
-"""Share of a training's steps without a finite loss, beyond which it is not sound."""
 SLOWER = 0.3
 """Share of the learning rate in such an iteration."""
 
@@ -115,10 +113,10 @@ def left_out(skipped: Mapping[str, int]) -> str:
     return ", ".join(f"{reason} {count:,}" for reason, count in sorted(skipped.items())) or "no samples"
 
 
-def training_warning(trained: CheckpointTrained) -> str:
+def training_warning(trained: CheckpointTrained, plan: TrainingConfig) -> str:
     """A warning about too many skipped steps for the user; empty where the training is sound."""
     share = nan_share(trained.metrics)
-    if share <= MOST_SKIPPED:
+    if share <= (plan.student if trained.role == "student" else plan.teacher).nan_share:
         return ""
     return (
         f"{trained.checkpoint}: {share:.0%} of its training steps had no finite loss and were left out; "
