@@ -14,6 +14,8 @@ from agent0.settings import SandboxSettings
 
 DRAIN_S = 60.0
 """How long a replaced fork server's last call may take beyond its turn."""
+OLDEST_S = 600.0
+"""Age at which a fork server is replaced, whatever it served."""
 CRASHES, CRASHES_S = 5, 60.0
 """Calls that end like this, within as many seconds: somebody may be guessing at the layout that all sandbox processes
 share."""
@@ -88,7 +90,7 @@ class PoolSlot:
         if current.served >= self._settings.recycle_calls:
             return "calls"
         age = asyncio.get_running_loop().time() - current.born
-        return "age" if age >= self._settings.recycle_s else ""
+        return "age" if age >= OLDEST_S else ""
 
     async def _start(self) -> ForkServer:
         groups = self._settings.cgroup == "auto"

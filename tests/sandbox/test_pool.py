@@ -10,7 +10,7 @@ import pytest
 
 from agent0.errors import SandboxUnavailableError
 from agent0.events.values import ToolState
-from agent0.infra.sandbox import Bubblewrap, open_sandbox
+from agent0.infra.sandbox import Bubblewrap, open_sandbox, pool_slot
 from agent0.infra.sandbox.backends import bubblewrap
 from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
@@ -75,9 +75,12 @@ async def test_a_world_that_ends_without_a_word_costs_its_neighbours_nothing() -
         await opened.close()
 
 
-@pytest.mark.parametrize(("limits", "why"), [({"recycle_calls": 5}, "calls"), ({"recycle_s": 0.001}, "age")])
-async def test_fork_servers_are_replaced_on_schedule(limits: dict[str, float], why: str) -> None:
-    opened = await open_lean(**limits)
+@pytest.mark.parametrize(("calls", "oldest_s", "why"), [(5, 600.0, "calls"), (1000, 0.001, "age")])
+async def test_fork_servers_are_replaced_on_schedule(
+    calls: int, oldest_s: float, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_slot, "OLDEST_S", oldest_s)
+    opened = await open_lean(recycle_calls=calls)
     try:
         first = await opened._slots[0].server()
         async with asyncio.timeout(60):
