@@ -3,6 +3,7 @@ two handles on one run and an ending process leave behind."""
 
 import _thread
 import asyncio
+import runpy
 import signal
 import subprocess
 import sys
@@ -18,11 +19,12 @@ from agent0.assembly.api import calls
 from agent0.assembly.api.local_runs import execution
 from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.events.checkpoints import CheckpointEvaluated
+from agent0.infra.web.agent0_server import ServerLink
 from tests.handles import LONG, SMALL, SyncRuns, served
 from tests.kept_open import attached, one_sandbox
 from tests.terminal import agent0 as call
 
-ROOT = Path(__file__).parents[1]
+SCRIPT = Path(__file__).parents[1] / "docs" / "guide" / "handle.py"
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +148,38 @@ async def test_questions_of_ones_own_are_the_same_everywhere(runs: Any) -> None:
     run = await runs.start(settings=sizes, questions=rows, name="rows", wait=False)
     await run.cancel()
     assert Path((await run.overview())["config"]["questions"]["file"]).name.startswith("rows-")
+
+
+@pytest.mark.parametrize("where", ["folder", "server"])
+def test_the_guides_script_does_all_of_it(
+    where: str, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has 25 lines at most; ``make check`` reads it with ``mypy --strict``."""
+    for key, value in SMALL.items():
+        monkeypatch.setenv(f"AGENT0_{key.upper().replace('.', '__')}", str(value))
+    place = request.getfixturevalue(where)
+    address = place.url if isinstance(place, agent0.Server) else str(place.settings.home)
+    monkeypatch.setattr(sys, "argv", [str(SCRIPT), address])
+    runpy.run_path(str(SCRIPT))
+    printed = capsys.readouterr().out
+    assert printed.startswith(("paused", "scored")) and "tasks accepted\nfinished\nfinished\n" in printed
+    assert printed.count("scored at") == 4 and printed.endswith("metrics() without a name gives all.\n")
+    assert len(SCRIPT.read_text(encoding="utf-8").splitlines()) <= 25
+
+
+async def test_rows_are_checked_over_http(server: agent0.Server) -> None:
+    """As by the command, each fault with its row and column."""
+    rows = [{"question": f"What is {n} + 1?", "answer": str(n + 1)} for n in range(1, 6)]
+    link = ServerLink(server.url, "", 1.0)
+    checked = await link.post("/v1/questions/check", {"questions": [*rows, {"question": "What is 7?", "answer": ""}]})
+    assert (checked["rows"], len(checked["sample"])) == (6, 5)
+    assert [(fault["location"].rpartition(", ")[2], fault["column"]) for fault in checked["faults"]] == [
+        ("line 6", "answer")
+    ]
+    with pytest.raises(ConfigError, match=r"Did you mean run\.questions\.columns"):
+        await link.post("/v1/questions/check", {"questions": rows, "settings": {"run.questions.colums": "{}"}})
+    with pytest.raises(OperationError, match="1,048,576 bytes at most"):
+        await link.post("/v1/questions/check", {"questions": [{"question": "?" * (1 << 20), "answer": "1"}]})
 
 
 def test_a_failing_callback_is_named_and_harms_nobody(folder: agent0.Folder) -> None:

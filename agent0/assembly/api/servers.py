@@ -44,7 +44,12 @@ class Server:
         self._link, self._transport = link, ServerTransport(link)
 
     def __repr__(self) -> str:
-        return f"Server({self._link.url!r})"
+        return f"Server({self.url!r})"
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return self._link.url
 
     @property
     def aio(self) -> AsyncRuns:
