@@ -178,6 +178,14 @@ async def test_a_stream_that_is_cut_goes_on_with_no_event_twice(
     assert seen == [event.seq for event in STORY] and cuts
 
 
+async def test_an_event_that_a_server_repeats_comes_once() -> None:
+    events = "".join(f"data: {json.dumps({'seq': seq})}\n\n" for seq in (1, 2, 2, 1, 3))
+    pages = {"/version": (200, '{"version": "0.1.0"}'), "/v1/events": (200, events)}
+    with answering(pages) as url:
+        async with aclosing(ServerLink(url, "", 30).stream({}, 0)) as stream:
+            assert [(await anext(stream))["seq"] for _ in range(3)] == [1, 2, 3]
+
+
 async def test_a_server_that_does_not_come_back_ends_the_stream(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

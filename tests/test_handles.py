@@ -135,6 +135,16 @@ async def test_unknown_names_are_refused_with_what_is_near(runs: Any) -> None:
         await run.fork(10**9, wait=False)
 
 
+def test_receipts_of_what_there_is_not_are_refused(folder: agent0.Folder) -> None:
+    run = folder.run("whole")
+    for name in ("t9-9", "t9-9-a0"):
+        with pytest.raises(NotFoundError, match=name):
+            run.explain(name)
+    with pytest.raises(NotFoundError, match="no evaluation 'tset'"):
+        list(run.trajectories(evaluation="tset"))
+    assert run.explain(run.attempts()[0]["attempt"])
+
+
 async def _all(events: Any) -> list[agent0.Recorded]:
     return [event async for event in events]
 
@@ -182,6 +192,26 @@ async def test_rows_are_checked_over_http(server: agent0.Server) -> None:
         await link.post("/v1/questions/check", {"questions": [{"question": "?" * (1 << 20), "answer": "1"}]})
 
 
+def test_runs_beside_each_other_end_each(folder: agent0.Folder) -> None:
+    beside = [folder.start(settings=SMALL, name=name, wait=False) for name in ("left", "right")]
+    assert [run.wait() for run in beside] == ["finished", "finished"]
+    for run in beside:
+        executing = execution(folder.settings, run.id)
+        assert executing is not None and executing.ended.done(), "who waited may end the process"
+
+
+def test_what_an_execution_fails_of_is_raised_where_it_is_waited_for(folder: agent0.Folder) -> None:
+    def fail(line: str) -> None:
+        raise OperationError("The terminal is gone.")
+
+    run = folder.start(settings=SMALL, name="failing", say=fail, wait=False)
+    with pytest.raises(OperationError, match="The terminal is gone"):
+        run.wait()
+    with pytest.raises(OperationError, match="The terminal is gone"):
+        list(run.events(follow=True))
+    assert run.status == "paused" and run.resume().status == "finished"
+
+
 def test_a_failing_callback_is_named_and_harms_nobody(folder: agent0.Folder) -> None:
     run = folder.run("whole")
     with pytest.warns(UserWarning, match=r"A callback failed at event \d+ of whole-.*division"):
@@ -217,7 +247,9 @@ def test_an_interrupted_cell_leaves_a_run_that_goes_on(folder: agent0.Folder) ->
         folder.start(settings=SMALL, name="cell", say=interrupt)
     run = folder.run("cell")
     assert run.status == "paused" and run.wait() == "paused"
-    assert run.resume().status == "finished"
+    forked = run.fork(wait=False)
+    forked.cancel()
+    assert run.resume().status == "finished" and forked.wait() == "cancelled"
 
 
 @pytest.mark.usefixtures("interruptible")
@@ -265,7 +297,7 @@ def test_a_process_that_ends_pauses_what_it_executes(folder: agent0.Folder, monk
     calls._stop_all()
     assert run.status == run.wait() == "paused"
     run.cancel()
-    assert run.status == "cancelled"
+    assert run.status == run.wait() == "cancelled"
 
 
 DRAINS = """

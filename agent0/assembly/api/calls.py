@@ -79,7 +79,10 @@ class Background(Generic[T]):
         try:
             result = asyncio.run(self._noted())
         except BaseException as error:
-            self.ended.set_exception(error)
+            cause = error
+            while isinstance(cause, BaseExceptionGroup):  # of works side by side: the first one's
+                cause = cause.exceptions[0]
+            self.ended.set_exception(cause)
         else:
             self.ended.set_result(result)
 

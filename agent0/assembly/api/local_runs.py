@@ -14,7 +14,7 @@ from agent0.assembly.log.carriers import carriers, known_here
 from agent0.assembly.requests.decisions import decided
 from agent0.assembly.runtime.execution import FAILED, Observer, execute_run
 from agent0.assembly.runtime.progress import Progress
-from agent0.assembly.runtime.read_models import NothingError, catch_up, reading, refresh
+from agent0.assembly.runtime.read_models import NothingError, catch_up, reading
 from agent0.assembly.tracking.measured import measured
 from agent0.errors import NotFoundError, OperationError
 from agent0.events.base import Recorded, decode
@@ -56,6 +56,10 @@ class Starter(Protocol):
 
     def begin_again(self, run: str) -> None:
         """Go on with a run."""
+        ...
+
+    def refresh(self) -> None:
+        """Catch the tables up with the log."""
         ...
 
     def require_writable(self, what: str) -> None:
@@ -106,6 +110,17 @@ def _is_stored(settings: Settings, begin: Recorded) -> bool:
             return bool(show_event(db, begin.id))
     except NotFoundError:
         return False
+
+
+async def _drained(executing: Background[Progress]) -> None:
+    while not executing.ended.done():
+        await asyncio.sleep(LOOK_S / 4)
+
+
+def _raise_failure(executing: Background[Progress]) -> None:
+    """Raise what an execution that has ended failed of; one that was stopped has not failed."""
+    if isinstance(error := executing.ended.exception(), Exception):
+        raise error
 
 
 class LocalTransport:
@@ -187,31 +202,35 @@ class LocalTransport:
         executing = execution(self._settings, run)
         failed = isinstance(last.event, RunPaused) and last.event.reason == FAILED
         if executing is not None and (failed or CHANGES[last.type] in OVER):
-            await asyncio.shield(asyncio.wrap_future(executing.ended))
+            await _drained(executing)
+            if failed:
+                _raise_failure(executing)
 
     async def _goes_on(self, run: str, executing: Background[Progress]) -> bool:
         """Whether ``executing`` will take up what is resumed; one that is ending is waited for."""
-        status = await self._read(lambda db: str(show_run(db, run)["status"]))
-        if status in OVER and not executing.ended.done():
-            await asyncio.wait([asyncio.wrap_future(executing.ended)])
+        if await self._status(run) in OVER:
+            await _drained(executing)
         return not executing.ended.done()
 
     async def _look(self, run: str, carried: float) -> float:
         """Look whether what is waited for can come; the moment at which somebody last executed the run."""
-        executing = execution(self._settings, run)
-        if executing is not None and executing.ended.done() and isinstance(executing.ended.exception(), Exception):
-            executing.ended.result()
+        executing, status = execution(self._settings, run), await self._status(run)
+        if executing is not None and executing.ended.done() and status == "paused":
+            _raise_failure(executing)
         processes = await asyncio.to_thread(carriers, self._settings)
         if processes is None:
-            await refresh(self._settings)  # elsewhere, with tables of their own
+            await asyncio.to_thread(self._folder.refresh)  # elsewhere, with tables of their own
         if processes is None or processes or (executing is not None and not executing.ended.done()):
             return time.monotonic()
         if time.monotonic() < carried + LEFT_S:
             return carried
-        if await self._read(lambda db: str(show_run(db, run)["status"])) == "running":
+        if status == "running":
             fix = f"run.resume(), or: agent0 run resume {run}"
             raise OperationError(f"Run {run} stands still.", "No process executes it.", fix)
         return carried
+
+    async def _status(self, run: str) -> str:
+        return await self._read(lambda db: str(show_run(db, run)["status"]))
 
     async def _read(self, query: "Callable[..., T]") -> T:
         def read() -> T:

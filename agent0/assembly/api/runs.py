@@ -19,6 +19,7 @@ from agent0.projections.evaluation_items import list_items
 from agent0.projections.evaluations import learning_curve
 from agent0.projections.rewards import explain_rewards
 from agent0.projections.runs import show_run
+from agent0.projections.tasks import show_task
 from agent0.settings import Settings
 
 
@@ -152,10 +153,15 @@ class Run(RunHandle):
             yield self.trajectory(row["attempt"])
 
     def explain(self, name: str) -> Rows:
-        """The receipts of a task or an attempt: each part with its inputs, value and weight."""
-        key = {"attempt": name} if "-a" in name else {"task": name}
+        """The receipts of a task or an attempt: each part with its inputs, value and weight.
+
+        Raises:
+            NotFoundError: the run has no such task or attempt.
+        """
+        key, show = ("attempt", show_attempt) if "-a" in name else ("task", show_task)
         with self.folder.tables() as db:
-            return Rows(explain_rewards(db, self.id, **key))
+            show(db, self.id, name)
+            return Rows(explain_rewards(db, self.id, **{key: name}))
 
     def resume(self, *, wait: bool = True, say: Say | None = None) -> Self:
         """Go on with it to its end, as ``Folder.resume`` does."""
