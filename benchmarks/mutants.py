@@ -174,8 +174,8 @@ def try_mutants(names: Sequence[str]) -> None:
     subprocess.run([sys.executable, "-m", "benchmarks.mutant_runs"], cwd=FOLDER / "tree", env=environment, check=True)
 
 
-def page(mutants: Sequence[Mutant], seed: int) -> str:
-    """The result as Markdown: the answer, a table by room, what is left folded below."""
+def page(mutants: Sequence[Mutant], seed: int) -> tuple[str, str]:
+    """The result as Markdown, the answer and a table by room; and what is left, as differences."""
     found, first = verdicts(), verdicts(first=True)
     tried = [mutant for mutant in mutants if mutant.name in found]
     counted = [one for one in tried if one.key not in EQUIVALENT]
@@ -186,7 +186,7 @@ def page(mutants: Sequence[Mutant], seed: int) -> str:
     later = [(one, first[one.name]) for one in killed if first[one.name] not in KILLED]
     loops = [(one, "loops") for one in killed if found[one.name] == "loops"]
     rows = [f"| `{room}` | {(n := by_room[0][room])} | {(k := by_room[1][room])} | {n - k} |" for room in ROOMS]
-    return "\n".join(
+    text = "\n".join(
         [
             "# Mutants killed by the fast tests",
             "",
@@ -202,13 +202,17 @@ def page(mutants: Sequence[Mutant], seed: int) -> str:
             "",
             "`make mutants` measures it, with [mutmut](https://mutmut.readthedocs.io)'s mutants.",
             "Not mutated: functions under a decorator, default values that are expressions, code outside functions.",
+            "Those that are left, one by one: [mutants.diff](mutants.diff).",
             "",
-            *_folded(f"The {len(left)} that are left", left),
-            *_folded(f"The {len(later)} that are killed by tests added after they were seen", later),
-            *_folded(f"The {len(equivalent)} that change nothing", equivalent),
-            *_folded(f"The {len(loops)} that were stopped because they ran for ever (they count as killed)", loops),
         ]
     )
+    differences = [
+        *_listed(f"The {len(left)} that are left", left),
+        *_listed(f"The {len(later)} that are killed by tests added after they were seen", later),
+        *_listed(f"The {len(equivalent)} that change nothing", equivalent),
+        *_listed(f"The {len(loops)} that were stopped because they ran for ever (they count as killed)", loops),
+    ]
+    return text, "\n".join(differences)
 
 
 def _first_try(verdicts: Sequence[str], again: int) -> list[str]:
@@ -227,11 +231,9 @@ def _first_try(verdicts: Sequence[str], again: int) -> list[str]:
     ]
 
 
-def _folded(title: str, rows: Sequence[tuple[Mutant, str]]) -> list[str]:
+def _listed(title: str, rows: Sequence[tuple[Mutant, str]]) -> list[str]:
     body = [f"{one.key.partition(': ')[0]} ({why})\n{one.diff}\n" for one, why in rows]
-    if not rows:
-        return []
-    return ["<details>", f"<summary>{title}</summary>", "", "```diff", *body, "```", "", "</details>", ""]
+    return [f"{title}:", "", *body] if rows else []
 
 
 def main() -> int:
@@ -252,11 +254,12 @@ def main() -> int:
     done = {name: verdict for name, verdict in verdicts().items() if verdict in KILLED or not asked.again}
     if not asked.report:
         try_mutants([mutant.name for mutant in mutants if mutant.name not in done])
-    text = page(mutants, known["seed"])
+    text, differences = page(mutants, known["seed"])
     print(text)
     if asked.write:
         asked.write.parent.mkdir(parents=True, exist_ok=True)
         asked.write.write_text(text)
+        asked.write.with_suffix(".diff").write_text(differences)
     found = verdicts()
     counted = [
         found[mutant.name] in KILLED for mutant in mutants if mutant.name in found and mutant.key not in EQUIVALENT
