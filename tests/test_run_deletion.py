@@ -50,6 +50,11 @@ def test_runs_are_hidden_tagged_and_deleted_and_the_log_says_so(home: Path, tmp_
     assert names(home) == ["first", "fork"] and "second" in names(home, "--all")
     assert call("run", "hide", "second", "--undo", home=home).code == 0 and "second" in names(home)
     assert call("run", "tag", "second", "old", "--json", home=home).json["tags"] == ["old"]
+    noted = call("run", "note", "second", "Half <the> rate", "--json", home=home).json
+    assert noted == {"run": noted["run"], "hidden": False, "tags": ["old"], "note": "Half <the> rate"}
+    for filters in (("--tag", "old"), ("--text", "HALF <"), ("--text", "second", "--status", "finished")):
+        assert names(home, *filters) == ["second"], filters
+    assert names(home, "--tag", "ol") == names(home, "--profile", "tiny") == names(home, "--status", "paused") == []
 
     refused = deleted(home, "first")
     assert refused.code == 1 and "fork-" in refused.err and "began from it, or uses a checkpoint" in refused.err

@@ -54,7 +54,7 @@ def test_pages_follow_a_run_from_its_start_to_its_end(chromium: Any, address: st
     runs, _, _ = opened(chromium, viewport=WIDE)
     for one in (page, runs):
         one.set_default_timeout(PATIENT_MS)
-    runs.goto(f"{address}/runs")
+    runs.goto(f"{address}/runs?column=status&column=events")
     assert runs.locator(RUNS).count() == 0
     for one in (page, runs):  # a mark that a page which was loaded again would not have
         one.evaluate("window.watched = true")
