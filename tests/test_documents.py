@@ -84,6 +84,8 @@ def test_what_is_no_text_is_named_and_left_out(tmp_path: Path, monkeypatch: pyte
     (folder / "large.txt").write_text("x" * 2001)
     (folder / "link.txt").symlink_to(secret)
     (folder / "out").symlink_to(tmp_path)
+    (folder / ".git").mkdir()
+    (folder / ".git" / "notes.txt").write_text("hidden")
     os.mkfifo(folder / "pipe.txt")
     monkeypatch.setattr(storage, "LARGEST", 2000)
     read = read_documents(folder)

@@ -1,5 +1,5 @@
 """A folder of documents that the user names: its text files, read whole, and why others are left out. Links are not
-followed, so nothing outside it is read."""
+followed, so nothing outside it is read; hidden folders are left alone."""
 
 import hashlib
 import os
