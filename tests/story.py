@@ -357,6 +357,18 @@ def experiment(after: int = 0, run: str = "r1") -> list[Recorded]:
     judged = {"batch": "batch_1", "call": "c1"}
     told.tell(models.BatchSubmitted(**judged, provider="openai", model="gpt-4o", role="judge", amount=9, requests=2))
     told.tell(models.BatchEnded(**judged, answered=2, failed=0, cost=7))
+    told.tell(
+        experiments.PromptCandidateScored(
+            search="random",
+            number=0,
+            candidate=0,
+            text="Solve it.",
+            items=(0, 3),
+            outcomes="10",
+            front=True,
+            attempts=2,
+        )
+    )
     manifest = Artifact(sha256=sha256("manifest"), size=900, media="application/json")
     told.tell(
         experiments.DatasetSelected(
