@@ -97,6 +97,7 @@ def test_the_best_verifier_is_asked() -> None:
         "checker",
         "tests",
         "execution",
+        "judge",
         "rows",
         "panel",
         "self_consistency",
