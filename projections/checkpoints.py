@@ -135,6 +135,12 @@ def list_checkpoints(db: sqlite3.Connection, run: str) -> list[Row]:
     )
 
 
+def requested_trainings(db: sqlite3.Connection, run: str) -> list[Row]:
+    """List the trainings of a run that have not come to an end, with the seed by which each is found on its machine."""
+    sql = "SELECT run, checkpoint, role, iteration, seed FROM checkpoints WHERE run = ? AND trained IS NULL"
+    return select(db, f"{sql} ORDER BY iteration, role", (run,))
+
+
 def registry(db: sqlite3.Connection, run: str = "", role: str = "", status: str = "", limit: int = 100) -> list[Row]:
     """List checkpoints of all runs and experiments, newest first; ``model`` is the name that every command accepts."""
     columns = "role, status, accuracy, improved, samples, examples, adapter_bytes, pruned, adapter, trained"

@@ -11,7 +11,7 @@ from agent0.cli.runs.live import _refresh, describe, training
 from agent0.events.alarms import ReactionTried
 from agent0.events.base import Recorded, record
 from agent0.events.runs import RunPaused
-from agent0.infra.training.lora_trainer import pace_of, progress_file_name
+from agent0.infra.training.progress import pace_of, progress_file_name
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState
 from tests.test_run import played

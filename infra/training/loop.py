@@ -185,7 +185,7 @@ class Training:
             if not record.skipped or self._team.scaled:  # a scale too large is lowered by the step that is not taken
                 movers.step()
             tally.step(record, of_training(sums) | learned_tokens(batch))
-            pace.step()
+            pace.step(tally.steps)
             if self._team.first and half.save_now():
                 half.save(model, movers.plain, index + 1, tally.counts(), tally.steps)
         self._steps = tuple(tally.steps)

@@ -11,7 +11,7 @@ from agent0.infra.engine.adapter import BASE, MEDIA, check_base
 from agent0.infra.engine.worker_process import Worker
 from agent0.infra.models.transformers import check_folder, is_large, unused
 from agent0.infra.training.launch.process_group import Crew
-from agent0.infra.training.progress import StepProgress
+from agent0.infra.training.progress import StepProgress, progress_file_name
 from agent0.infra.weights.safetensors_io import digest
 from agent0.ports.storage import Artifacts
 from agent0.ports.training import Trainer, TrainingResult, TrainJob
@@ -154,16 +154,3 @@ class LoraTrainer(Trainer):
     async def _rest(self) -> None:
         await asyncio.sleep(self._idle_s)
         await self._worker.rest()
-
-
-def progress_file_name(checkpoint: str, seed: int) -> str:
-    """Name the file that holds the training progress of ``checkpoint``."""
-    return f"{checkpoint or 'training'}-{seed}.json"
-
-
-def pace_of(folder: Path, checkpoint: str, seed: int) -> StepProgress | None:
-    """How far a training is that keeps its files in ``folder``, in whatever process; None where none is under way."""
-    try:
-        return StepProgress(**json.loads((folder / progress_file_name(checkpoint, seed)).read_bytes()))
-    except (OSError, ValueError, TypeError):
-        return None

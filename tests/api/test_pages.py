@@ -13,6 +13,9 @@ from agent0.api.context import ApiContext
 from agent0.api.pages.readings import students_of
 from agent0.api.pages.rendering import FOLDER
 from agent0.cli.system.docs_pages import cli_page
+from agent0.events.checkpoints import TrainingRequested
+from agent0.events.values import TrainingStep
+from agent0.infra.training.progress import progress_file_name
 from agent0.projections.checkpoints import list_checkpoints
 from tests.api.conftest import seeing
 from tests.api.served import stored
@@ -187,6 +190,27 @@ def test_every_training_step_is_drawn_as_of_the_moment(client: TestClient) -> No
     seq = next(row["seq"] for row in client.get("/v1/events?run=r1&type=TrainingMeasured").json()["data"])
     before, behind = (client.get(f"/runs/r1?at={seq + n}", headers=HTML).text for n in (-1, 0))
     assert title not in before and "over 6 steps" in behind
+
+
+def test_a_training_under_way_is_drawn_from_what_its_process_writes(tmp_path: Path) -> None:
+    told = whole_run(iterations=1)
+    requested = next(n for n, recorded in enumerate(told) if recorded.type == "TrainingRequested")
+    event = told[requested].event
+    assert isinstance(event, TrainingRequested)
+    client, title = seeing(stored(tmp_path, told[: requested + 1])), "Training, step by step"
+    assert title not in client.get(f"/runs/{told[0].run}", headers=HTML).text
+    file = tmp_path / "training" / progress_file_name(event.checkpoint, event.seed)
+    file.parent.mkdir()
+    steps = [
+        TrainingStep(kind="policy", loss=0.5 - n / 10, gradient_norm=1, learning_rate=1, tokens=9).model_dump()
+        for n in range(3)
+    ]
+    file.write_text(json.dumps({"done": 3, "total": 9, "left_s": 2.0, "room": "", "steps": steps}))
+    text = client.get(f"/runs/{told[0].run}", headers=HTML).text
+    assert title in text and "over 3 steps" in text and "data-under-way" in text
+    assert title not in client.get(f"/runs/{told[0].run}?at={requested + 1}", headers=HTML).text
+    file.write_text("[")
+    assert title not in client.get(f"/runs/{told[0].run}", headers=HTML).text
 
 
 def test_what_is_empty_names_the_next_command(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from agent0.errors import OperationError, TransientError
 from agent0.events.values import Trajectory
 from agent0.infra.engine.adapter import unpack
 from agent0.infra.training.loop import Training
-from agent0.infra.training.lora_trainer import LoraTrainer, pace_of
+from agent0.infra.training.lora_trainer import LoraTrainer
+from agent0.infra.training.progress import pace_of
 from agent0.ports.training import Sample
 from tests.engine.test_saving import job_of
 from tests.memory import MemoryArtifacts

@@ -11,11 +11,12 @@ import pytest
 from transformers import PreTrainedTokenizerFast
 
 from agent0.errors import TransientError
-from agent0.events.values import Trajectory
+from agent0.events.values import TrainingStep, Trajectory
 from agent0.infra.engine.adapter import BASE
 from agent0.infra.training.checkpointing import HalfDone
 from agent0.infra.training.loop import Training
-from agent0.infra.training.lora_trainer import LoraTrainer, pace_of
+from agent0.infra.training.lora_trainer import LoraTrainer
+from agent0.infra.training.progress import pace_of
 from agent0.infra.weights.safetensors_io import digest
 from agent0.ports.training import Sample, TrainJob
 from tests.memory import MemoryArtifacts
@@ -97,6 +98,7 @@ async def test_a_trainer_that_is_killed_goes_on(
         assert trainer.pid is not None
         told = pace_of(tmp_path, "student-0", job.seed)
         assert told is not None and told.total == 34 and 0 <= told.done <= 34
+        assert len(told.steps) == told.done and all(TrainingStep(**step).tokens > 0 for step in told.steps)
         os.kill(trainer.pid, signal.SIGKILL)
         with pytest.raises(TransientError):
             await under_way

@@ -10,16 +10,18 @@ from agent0.api.context import ApiContext
 from agent0.api.v1.runs import whole_attempt
 from agent0.assembly.models.token_heat import NO_TOKENS, token_heat
 from agent0.errors import NotFoundError
+from agent0.infra.training.progress import pace_of
 from agent0.projections.attempts import list_attempts, own_turns
 from agent0.projections.base import Row
 from agent0.projections.budgets import list_budgets
-from agent0.projections.checkpoints import find_checkpoint, list_checkpoints
+from agent0.projections.checkpoints import find_checkpoint, list_checkpoints, requested_trainings
 from agent0.projections.evaluation_items import evaluated_run, list_items
 from agent0.projections.evaluations import list_evaluations
 from agent0.projections.events import extent_of, iteration_starts, newest_lines
 from agent0.projections.rewards import explain_rewards
 from agent0.projections.runs import resolve, show_run
 from agent0.projections.tasks import list_tasks, show_task
+from agent0.projections.training_steps import list_training_steps
 from agent0.report.alarm_groups import shown_by
 from agent0.report.diagnosis.findings import Conclusion, observation_lines, step_words
 from agent0.report.diagnosis.replies import reply_lines
@@ -55,6 +57,18 @@ def run_data(context: ApiContext, db: sqlite3.Connection, run: str, at: int) -> 
         "budgets": [{**row, "shown": shown_amounts(row)} for row in list_budgets(db, "run", name)],
         "as_of": deep.seq if deep else 0,
     }
+
+
+def training_steps(context: ApiContext, db: sqlite3.Connection, run: str, at: int) -> tuple[list[Row], bool]:
+    """Collect the steps of all trainings of ``run``, where ``at`` is 0 with those of one that is under way on this
+    machine; and whether one is."""
+    rows, under_way = list_training_steps(db, run), False
+    for training in [] if at else requested_trainings(db, run):
+        pace = pace_of(context.settings.home / "training", training["checkpoint"], training["seed"])
+        if pace is not None:
+            under_way = True
+            rows += [{**training, "step": n, **s} for n, s in enumerate(pace.steps, pace.done - len(pace.steps) + 1)]
+    return rows, under_way
 
 
 def shown_amounts(row: Row) -> Row:

@@ -25,7 +25,6 @@ from agent0.projections.checkpoints import registry
 from agent0.projections.events import event_stats, extent, show_event
 from agent0.projections.failures import list_failures
 from agent0.projections.seals import list_seals
-from agent0.projections.training_steps import list_training_steps
 from agent0.report.charts.training_steps import step_panels
 
 Turn = Annotated[int, Query(ge=1, le=1_000_000, description="the page that has this turn")]
@@ -73,10 +72,11 @@ def run(context: Context, run: str, at: At = 0) -> Shown:
     with context.tables() as live, context.tables(at) as db:
         data, end = readings.run_data(context, db, run, at), readings.moments(live, run)
         row = data["run"]
-        panels = step_panels(list_training_steps(db, row["run"]))
+        steps, training = readings.training_steps(context, db, row["run"], at)
+        panels = step_panels(steps)
     lines = curves([[{**point, "validation": point[key]} for point in row["validation"]] for key in CURVES])
     drawn = {"curve": curve(row["validation"]), "lines": lines, "curves": CURVES, "panels": panels}
-    more: Row = {**drawn, "moments": end, "link": linker(row["run"], at)}
+    more: Row = {**drawn, "training": training, "moments": end, "link": linker(row["run"], at)}
     actions = WORDS.get(row["status"], ()) if context.log and not at else ()
     more |= {"removable": bool(context.log) and not at and row["status"] in OVER, "hidden": row["hidden"]}
     more |= {"tags": tags_of(row), "writes": bool(context.log) and not at}

@@ -29,8 +29,7 @@ from agent0.assembly.runtime.stamping import utc_now
 from agent0.cli import console
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.state_snapshots import Snapshots
-from agent0.infra.training.lora_trainer import pace_of
-from agent0.infra.training.progress import StepProgress
+from agent0.infra.training.progress import StepProgress, pace_of
 from agent0.report.charts.ladder_picture import BLOCKS, DIGITS, Row, latest, picture
 from agent0.settings import RunConfig
 

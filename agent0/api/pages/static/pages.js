@@ -102,6 +102,8 @@ if (feed && window.EventSource) follow(feed.dataset.stream, (event) => {
   while (feed.children.length > 60) feed.lastElementChild.remove();
   renew();
 });
+// A training under way writes its steps beside the log: no event says that there are more.
+setInterval(() => { if (document.querySelector("[data-under-way]")) renew(); }, 3000);
 const followed = document.querySelector("[data-follow]");
 if (followed && window.EventSource) follow(followed.dataset.follow, renew);
 if (moment) {
