@@ -178,6 +178,16 @@ def test_the_guides_script_does_all_of_it(
     assert len(SCRIPT.read_text(encoding="utf-8").splitlines()) <= 25
 
 
+def test_a_server_starts_nothing_from_no_rows_or_an_adapter(server: agent0.Server) -> None:
+    with pytest.raises(ConfigError, match="has no rows"):
+        server.start("scripted", questions=[])
+    with pytest.raises(ConfigError, match="from an adapter"):
+        server.start("scripted", adapter="a-folder")
+    with pytest.raises(ConfigError, match=r"body\.questions\.1"):
+        server.start("scripted", questions=[{"question": "1 + 1?", "answer": "2"}, 5])  # type: ignore[list-item]
+    assert server.runs() == [] or all(run.id.startswith("scripted") is False for run in server.runs())
+
+
 async def test_rows_are_checked_over_http(server: agent0.Server) -> None:
     """As by the command, each fault with its row and column."""
     rows = [{"question": f"What is {n} + 1?", "answer": str(n + 1)} for n in range(1, 6)]

@@ -88,6 +88,18 @@ def test_programs_need_no_solution(tmp_path: Path) -> None:
     assert {row["correct"] for row in sample} == {None} and "no program" in sample[0]["reason"]
 
 
+def test_a_question_without_words_is_a_fault(tmp_path: Path) -> None:
+    blank = [{"question": " \t", "answer": "7"}, {"question": "What is 3 + 4?", "answer": "7"}]
+    report = check(write(tmp_path / "rows.jsonl", blank), code=1)
+    assert [(fault["location"], fault["column"]) for fault in report["faults"]] == [("rows.jsonl, line 1", "question")]
+
+
+@pytest.mark.parametrize("words", [("--template", "t.txt"), ("--tolerance", "1%"), ("--columns", "question=x")])
+def test_flags_about_a_file_of_questions_want_one(words: tuple[str, str], tmp_path: Path) -> None:
+    refused = agent0("run", "start", "--profile", "scripted", *words, home=tmp_path)
+    assert refused.code == 2 and f"{words[0]} is about a file of questions" in refused.err
+
+
 def test_people_see_the_same_in_words(tmp_path: Path) -> None:
     rows = [*UNITS, {**UNITS[3], "note": "again"}, {"Frage": "q"}]
     path = write(tmp_path / "f.jsonl", rows)

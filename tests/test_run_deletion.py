@@ -45,6 +45,18 @@ def deleted(home: Path, run: str) -> Said:
     return call("run", "delete", run, "--commit", "--reason", "done with it", "--json", home=home)
 
 
+def test_labels_that_no_list_can_show_and_filters_that_no_run_can_have_are_refused(home: Path) -> None:
+    for words, why in (
+        (("run", "note", "LAST", "n" * 2001), "at most 2,000 characters"),
+        (("run", "tag", "LAST", ""), "1 to 100 characters"),
+        (("run", "tag", "LAST", "t" * 101), "1 to 100 characters"),
+        (("run", "list", "--status", "finishd"), "Did you mean finished"),
+        (("run", "list", "--profile", "scriptd"), "Did you mean scripted"),
+    ):
+        refused = call(*words, home=home)
+        assert refused.code == 2 and why in refused.err, (words, refused.err)
+
+
 def test_runs_are_hidden_tagged_and_deleted_and_the_log_says_so(home: Path, tmp_path: Path) -> None:
     assert call("run", "hide", "second", home=home).code == 0
     assert names(home) == ["first", "fork"] and "second" in names(home, "--all")

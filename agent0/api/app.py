@@ -127,8 +127,8 @@ async def _invalid(request: Request, error: RequestValidationError) -> Response:
         {"where": ".".join(map(str, item["loc"])), "why": item["msg"], "given": repr(item.get("input"))[:SHOWN]}
         for item in error.errors()
     ]
-    title = "The request does not fit."
-    return _shown(request, plain_problem(422, title, request.url.path, detail=wrong[0]["why"], errors=wrong))
+    title, detail = "The request does not fit.", f"{wrong[0]['where']}: {wrong[0]['why']}"
+    return _shown(request, plain_problem(422, title, request.url.path, detail=detail, errors=wrong))
 
 
 async def _http(request: Request, error: HTTPException) -> Response:

@@ -20,7 +20,7 @@ class QuestionsRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     questions: list[Row] = Field(min_length=1, max_length=MOST_ROWS)
-    heldout: list[Row] = Field([], max_length=MOST_ROWS, description="the held-out ones")
+    heldout: list[Row] | None = Field(None, max_length=MOST_ROWS, description="the held-out ones")
     settings: dict[str, Text] = Field({}, max_length=50, description="such as run.questions.columns")
 
 

@@ -42,8 +42,8 @@ class StartRequest(_Asked):
     """A run to start: its profile, other settings, and its name."""
 
     profile: str = Field("", max_length=255, description="empty: that of the server")
-    questions: list[Row] = Field([], max_length=MOST_ROWS, description="rows with questions and answers of your own")
-    heldout: list[Row] = Field([], max_length=MOST_ROWS, description="the held-out ones")
+    questions: list[Row] | None = Field(None, max_length=MOST_ROWS, description="rows of your own, with their answers")
+    heldout: list[Row] | None = Field(None, max_length=MOST_ROWS, description="the held-out ones")
 
 
 class ForkRequest(_Asked):
@@ -108,7 +108,7 @@ async def question_settings(context: ApiContext, body: StartRequest, key: Key | 
     """
     stored: dict[str, str] = {}
     for name, rows in (("run.questions.file", body.questions), ("run.questions.heldout", body.heldout)):
-        if rows:
+        if rows is not None:
             stored[name] = str(await asyncio.to_thread(stored_rows, context.settings.home, rows))
     return _settings(context, body, key, stored)
 

@@ -64,6 +64,7 @@ class Server:
         name: str = "",
         questions: Questions | None = None,
         heldout: Questions | None = None,
+        adapter: str = "",
         wait: bool = True,
     ) -> RunHandle:
         """Start a run, and ``wait`` until it is over or return at once. Ctrl-C ends the waiting, not the run.
@@ -74,12 +75,16 @@ class Server:
             name: a name for people.
             questions: a file of questions with answers, or the rows themselves, which are sent.
             heldout: the held-out ones, likewise.
+            adapter: none; only a folder starts from one.
             wait: False returns once the server has begun it.
 
         Raises:
-            ConfigError: settings that do not fit together, or rows that are none.
+            ConfigError: settings that do not fit together, rows that are none, or an adapter.
             DependencyError: the server does not answer. AuthError: it wants another key.
         """
+        if adapter:
+            why = "An adapter is a folder, and a request carries none."
+            raise ConfigError("A server starts no run from an adapter.", why, "Start it there: agent0.open().start(…)")
         start = self.aio.start
         run = run_sync(lambda: start(profile, settings, name=name, questions=questions, heldout=heldout, wait=wait))
         return RunHandle(run)

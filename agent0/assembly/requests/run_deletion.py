@@ -31,6 +31,10 @@ ALL = 1_000_000
 _SECONDS = {"h": 3600, "d": 86_400, "w": 604_800}
 _BYTES = {"": 1, "KB": 1000, "MB": 1000**2, "GB": 1000**3}
 
+LONGEST_TAG = 100
+LONGEST_NOTE = 2000
+"""Characters of a tag and of a note: lists show both."""
+
 
 @dataclass(frozen=True)
 class Deletion:
@@ -54,7 +58,16 @@ def labelled(
     row: Row, by: str, hidden: bool | None = None, tags: Sequence[str] | None = None, note: str | None = None
 ) -> Recorded:
     """The event that hides the run of ``row`` or shows it, and gives it ``tags`` and a ``note``; None leaves it as it
-    is."""
+    is.
+
+    Raises:
+        ConfigError: a tag is empty or too long, or the note is too long.
+    """
+    if any(not 0 < len(tag.strip()) <= LONGEST_TAG for tag in tags or ()):
+        raise ConfigError(f"A tag has 1 to {LONGEST_TAG} characters.", "Lists show it beside the run's name.")
+    if len(note or "") > LONGEST_NOTE:
+        why = f"It has {len(note or ''):,}."
+        raise ConfigError(f"A note has at most {LONGEST_NOTE:,} characters.", why, "Put the rest into a file.")
     event = RunLabelled(
         hidden=bool(row["hidden"]) if hidden is None else hidden,
         tags=tuple(tags_of(row) if tags is None else dict.fromkeys(tags)),

@@ -52,8 +52,13 @@ def question_settings(
     """The settings that the flags of a file of questions, or a folder of documents, stand for, dots as ``__``.
 
     Raises:
-        ConfigError: a part of ``columns`` has no ``=``, or the template cannot be read.
+        ConfigError: a part of ``columns`` has no ``=``, the template cannot be read, or there is no file that the flags
+            of one could be about.
     """
+    about = {"--columns": columns, "--tolerance": tolerance, "--template": template}
+    for flag, value in about.items() if file is None and heldout is None else ():
+        if value:
+            raise ConfigError(f"{flag} is about a file of questions.", "None is named.", "Name it: --questions FILE")
     return {
         "run__questions__file": file,
         "run__questions__heldout": heldout,

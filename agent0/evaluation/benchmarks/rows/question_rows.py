@@ -94,6 +94,9 @@ def _entry(columns: Columns, row: Row, file: str, number: int, location: str, do
         )
     item = read_item(columns.layout, row, file, number, location)
     id_ = row.get("id") if columns.layout.name in _KEEPS_ID else None
+    if not normal(item.question):
+        column, why = columns.names.get("question", ""), "Its question is empty."
+        raise RowError(location, column, f"no row of {columns.layout.name}.", why, "Leave it out.")
     task = _task(item if id_ in (None, "") else replace(item, id=str(id_)), domain)
     assert task.row is not None  # noqa: S101 - it has just been made
     text = "".join((task.question, task.row.id, task.row.answer, task.row.tests))
