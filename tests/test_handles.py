@@ -178,6 +178,12 @@ def test_the_guides_script_does_all_of_it(
     assert len(SCRIPT.read_text(encoding="utf-8").splitlines()) <= 25
 
 
+def test_what_is_no_function_is_no_callback(folder: agent0.Folder) -> None:
+    run = folder.start("scripted", SMALL, name="called")
+    with pytest.raises(ConfigError, match="5 is no function"):
+        run.on(5, "TaskAccepted")  # type: ignore[arg-type]
+
+
 def test_a_server_starts_nothing_from_no_rows_or_an_adapter(server: agent0.Server) -> None:
     with pytest.raises(ConfigError, match="has no rows"):
         server.start("scripted", questions=[])

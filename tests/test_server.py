@@ -84,7 +84,9 @@ async def test_a_server_is_known_before_it_answers_so_there_are_never_two(tmp_pa
     finally:
         for one in started:
             await one.stop()
-    assert not lives(folder)
+    async with asyncio.timeout(30):  # what another test has just forked holds its files until it begins
+        while lives(folder):
+            await asyncio.sleep(0.01)
 
 
 async def test_a_server_that_is_on_its_way_out_is_waited_for_and_followed_by_another(tmp_path: Path) -> None:

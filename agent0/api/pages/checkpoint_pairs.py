@@ -14,7 +14,7 @@ from agent0.projections.checkpoints import find_student
 from agent0.projections.evaluation_items import list_items
 from agent0.projections.evaluations import list_evaluations, scores_with_shared
 from agent0.projections.runs import show_run
-from agent0.stats.paired_tests import exact_interval, mcnemar
+from agent0.stats.paired_tests import agreeing, compare
 
 Kind = Literal["gained", "lost", "right", "wrong", "undecided"]
 Change = Annotated[Kind | Literal[""], Query(description="items of one outcome only")]
@@ -109,15 +109,17 @@ def _pair(left: Row, right: Row) -> Row:
 
 
 def _exact(counts: Counter[Kind]) -> Row | None:
-    gained, lost = counts["gained"], counts["lost"]
-    decided = gained + lost + counts["right"] + counts["wrong"]
-    if not decided:
+    """The paired test of the counts; its interval is the one that a conclusion on the same items has."""
+    outcomes = {"gained": (0.0, 1.0), "lost": (1.0, 0.0), "right": (1.0, 1.0), "wrong": (0.0, 0.0)}
+    pairs = [pair for kind, pair in outcomes.items() for _ in range(counts[kind])]  # type: ignore[index]
+    if not pairs:
         return None
-    low, high = exact_interval(gained, lost, decided)
+    difference = compare([before for before, _ in pairs], [after for _, after in pairs], rounds=0)
+    tested = agreeing(difference, difference.p)
     return {
-        "p": mcnemar(gained, lost),
-        "n": decided,
-        "mean": (gained - lost) / decided,
-        "lower95": low,
-        "upper95": high,
+        "p": tested.p,
+        "n": tested.items,
+        "mean": tested.mean,
+        "lower95": tested.lower95,
+        "upper95": tested.upper95,
     }

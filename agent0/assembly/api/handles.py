@@ -14,7 +14,7 @@ from agent0.assembly.api.calls import Background, iterate_sync, run_sync
 from agent0.assembly.api.rows import Rows, html_table, text
 from agent0.assembly.api.transports import CHANGES, ENDS, OVER, Questions, Transport, required_types
 from agent0.config.setting_entries import nearest
-from agent0.errors import NotFoundError
+from agent0.errors import ConfigError, NotFoundError
 from agent0.events.base import Recorded
 from agent0.projections.base import Row
 from agent0.report.overview import rows_for_people
@@ -328,6 +328,8 @@ class RunHandle:
     def on(self, callback: Callback, type: str = "", after: int = 0) -> Background[None]:
         """Call ``callback`` in a thread with each of its events (of a ``type``, behind ``after``), until it is over.
         ``.stop()`` of what it returns ends that, ``.join()`` waits for the last one."""
+        if not callable(callback):
+            raise ConfigError(f"{callback!r:.60} is no function.", "It is called with each event.", "run.on(print)")
         required_types(type)
         background = Background(lambda: self.aio.on(callback, type, after))
         background.start()
