@@ -101,14 +101,6 @@ def test_rows_of_a_file_that_nobody_solves_are_not_blamed_on_levels() -> None:
     assert first.advice == "Or begin another run with other rows than those of /rows.jsonl."
 
 
-def test_a_model_that_the_profile_leaves_open_is_nothing_to_go_back_to() -> None:
-    changes = tuple(Setting(f"run.teacher.{name}", "x", "", "profile openai") for name in ("model", "base_url"))
-    case = Case("r1", "openai", "finished", RunConfig(), changes=changes)
-    assert case.changed("run.teacher") == ()
-    known = replace(case, changes=(replace(changes[0], other="qwen2.5:3b"),))
-    assert [setting.key for setting in known.changed("run.teacher")] == ["run.teacher.model"]
-
-
 def test_one_attempt_a_task_has_no_contrast() -> None:
     said = why_lines(why(played(small(attempts=1, max_untrained=0))))
     what = "one attempt a task has nothing to be compared with (run.attempts is 1, in profile scripted"

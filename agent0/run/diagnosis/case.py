@@ -23,7 +23,6 @@ LIMITS = {
 """A limit of ``run.student`` -> how attempts ended that ran into it; of ``OF_CALLS`` refused calls tell, too."""
 MODELS = ("run.student.provider", "run.student.model", "run.student.base_url")
 """Which model the student is: not to blame where most of its replies fail by what settings mend."""
-OPEN = ("provider", "model", "base_url", "tokenizer")  # a profile that leaves them open has no value to go back to
 OF_CALLS = ("max_calls", "long_factor", "tool_seconds")
 NEVER = -1
 """Iteration of what came before the first."""
@@ -309,8 +308,7 @@ class Case:
         role, _, name = setting.key.removeprefix("run.").rpartition(".")
         if name in CALLING and role in ("student", "teacher", "verification.judge"):
             return bool(self.waits or self.losses or self.retries)
-        mended = setting.key in MODELS and self.replies and self.replies.mended_by_settings
-        if mended or (name in OPEN and not setting.other):
+        if setting.key in MODELS and self.replies and self.replies.mended_by_settings:
             return False
         if setting.key == "run.teacher.max_tokens":
             return any(it.cut_off for it in self.iterations)

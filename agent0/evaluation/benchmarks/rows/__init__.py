@@ -83,8 +83,7 @@ def _report(error: RowError, faults: list[RowError] | None) -> None:
 def _below(document: Any) -> Sequence[Any]:
     """The rows of a list, or of an object that holds a list of them, else the document itself."""
     if isinstance(document, list):
-        rows = not document or any(isinstance(row, dict) for row in document)
-        return document if rows else [document]
+        return document
     for name in _LISTS if isinstance(document, dict) else ():
         rows = document.get(name)
         if isinstance(rows, list) and rows and isinstance(rows[0], dict):
