@@ -263,7 +263,7 @@ def test_an_interrupted_cell_leaves_a_run_that_goes_on(folder: agent0.Folder) ->
     with pytest.raises(KeyboardInterrupt):
         folder.start(settings=SMALL, name="cell", say=interrupt)
     run = folder.run("cell")
-    assert run.status == "paused" and run.wait() == "paused"
+    assert run.wait(60) == "paused" and run.status == "paused"
     forked = run.fork(wait=False)
     forked.cancel()
     assert run.resume().status == "finished" and forked.wait() == "cancelled"
