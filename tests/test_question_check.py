@@ -96,7 +96,9 @@ def test_a_question_without_words_is_a_fault(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [("--template", "t.txt"), ("--tolerance", "1%"), ("--columns", "question=x")])
 def test_flags_about_a_file_of_questions_want_one(words: tuple[str, str], tmp_path: Path) -> None:
-    refused = agent0("run", "start", "--profile", "scripted", *words, home=tmp_path)
+    (tmp_path / "t.txt").write_text("{{ question }}")
+    named = [str(tmp_path / word) if word == "t.txt" else word for word in words]
+    refused = agent0("run", "start", "--profile", "scripted", *named, home=tmp_path)
     assert refused.code == 2 and f"{words[0]} is about a file of questions" in refused.err
 
 

@@ -15,7 +15,15 @@ from agent0.cli.models.named_model import BaseUrl, KeyEnv, Model, model_or_serve
 from agent0.cli.runs.durations import time_or_iterations
 from agent0.cli.runs.foreground import follow_to_end, print_conclusion, require
 from agent0.cli.runs.run import append
-from agent0.cli.tasks.question_options import Columns, Heldout, Judge, Template, Tolerance, question_settings
+from agent0.cli.tasks.question_options import (
+    Columns,
+    Heldout,
+    Judge,
+    Template,
+    Tolerance,
+    question_settings,
+    require_file,
+)
 from agent0.events.base import Recorded
 from agent0.experiments.smaller_run import difference
 from agent0.settings import RunConfig, Settings
@@ -74,6 +82,7 @@ def start(
     asked = question_settings(questions, heldout, columns, tolerance, template, documents, judge)
     named = {**sizes, **asked, **model_or_server(model, base_url, key_env)}
     chosen = flags.settings(profile_of(profile, base_url), pairs, plugins=plugin, **named)
+    require_file(chosen.run.questions, columns, tolerance, template)
     here, waits = not (detach or no_handlers), console.say if wait else None
     settings = console.run_async(lambda: prepared(chosen, waits, here=here, tell=console.say))
     begin = _begin(chosen.run, settings, name, adapter)

@@ -11,6 +11,7 @@ from agent0.cli.models.named_model import model_flags
 from agent0.config.catalogue import OWN
 from agent0.errors import ConfigError
 from agent0.events.values import JUDGED
+from agent0.settings import QuestionsConfig
 
 Columns = Annotated[
     str,
@@ -52,13 +53,8 @@ def question_settings(
     """The settings that the flags of a file of questions, or a folder of documents, stand for, dots as ``__``.
 
     Raises:
-        ConfigError: a part of ``columns`` has no ``=``, the template cannot be read, or there is no file that the flags
-            of one could be about.
+        ConfigError: a part of ``columns`` has no ``=``, or the template cannot be read.
     """
-    about = {"--columns": columns, "--tolerance": tolerance, "--template": template}
-    for flag, value in about.items() if file is None and heldout is None else ():
-        if value:
-            raise ConfigError(f"{flag} is about a file of questions.", "None is named.", "Name it: --questions FILE")
     return {
         "run__questions__file": file,
         "run__questions__heldout": heldout,
@@ -68,6 +64,14 @@ def question_settings(
         "run__documents__folder": documents,
         **(_judge_settings(judge) if judge else {}),
     }
+
+
+def require_file(plan: QuestionsConfig, columns: str, tolerance: str | None, template: Path | None) -> None:
+    """Raises ConfigError for a flag about a file of questions where ``plan`` names none, by flag or setting."""
+    flags = {"--columns": columns, "--tolerance": tolerance, "--template": template}
+    for flag, value in flags.items() if not (plan.file or plan.heldout) else ():
+        if value:
+            raise ConfigError(f"{flag} is about a file of questions.", "None is named.", "Name it: --questions FILE")
 
 
 def _judge_settings(judge: str) -> dict[str, str | None]:
