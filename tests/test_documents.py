@@ -3,7 +3,6 @@ passage of a held-out document is ever trained on."""
 
 import json
 import os
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from agent0.events.checkpoints import EvaluationItemScored
 from agent0.events.runs import RunFinished, RunStarted
 from agent0.events.tasks import ResultVerified, TaskAccepted, TaskAttempted, TaskProposed, TaskRejected, TaskRequested
 from agent0.events.values import DOCUMENTS, Passage
-from agent0.handlers import handlers
 from agent0.infra.storage import documents as storage
 from agent0.infra.storage.datasets import LocalQuestions
 from agent0.infra.storage.documents import read_documents
@@ -28,10 +26,10 @@ from agent0.rollout.prompts import ABOUT_PASSAGE, ANY, prompt, render
 from agent0.settings import DocumentsConfig, RunConfig
 from agent0.tasks.document_questions import in_tags, read_document_question
 from agent0.tasks.documents import LONGEST, SHORTEST, by_split, draw_passage, passages_of, windows
+from tests.killed_runs import QUICK, facts, killed_before_a_verdict
 from tests.play import finished, play
-from tests.processes import Crew
 from tests.terminal import agent0 as call
-from tests.test_questions import facts, of
+from tests.test_questions import of
 from tests.world import ports, small, started
 
 PASSAGE = Passage(document="tea.txt", sha256="0" * 64, start=10, end=300)
@@ -322,22 +320,14 @@ def test_a_killed_run_goes_on_with_the_same_documents_only(tmp_path: Path) -> No
         "run.documents.shown": True,
     }
     sizes |= {"run.evaluation.validation": 3, "run.evaluation.test": 0, "run.teacher.max_tokens": 400}
-    pairs = [word for name, size in sizes.items() for word in ("--set", f"{name}={size}")]
-    quick = ("--profile", "scripted", "--set", "handlers.ack_wait_s=1", "--set", "sandbox.workers=1")
-    with Crew(home, HANDLERS__ACK_WAIT_S="1") as crew:
-        begun = call("run", "start", *quick, *pairs, "--documents", str(folder), "--detach", "--json", home=home)
-        run = begun.json["run"]
-        crew.start("others", "handlers", "run", *(name for name in handlers() if name != "verify_result"))
-        while not of(facts(crew, run), TaskAttempted):
-            time.sleep(0.1)
-        crew.kill("others")
+    with killed_before_a_verdict(home, sizes, "--documents", folder) as (crew, run):
         whole = (folder / "log-03.txt").read_text()
         (folder / "log-03.txt").write_text(f"{whole}.")
         (folder / "new.txt").write_text("A new one.")
-        refused = call("run", "resume", *quick, home=home)
+        refused = call("run", "resume", *QUICK, home=home)
         (folder / "log-03.txt").write_text(whole)
         (folder / "new.txt").unlink()
-        resumed = call("run", "resume", *quick, home=home)
+        resumed = call("run", "resume", *QUICK, home=home)
         told = facts(crew, run)
         ledger = call("questions", "ledger", run, "--json", home=home).json
     assert refused.code == 5 and "log-03.txt has changed, new.txt is new" in refused.err

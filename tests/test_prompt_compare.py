@@ -98,6 +98,9 @@ def test_prompts_are_compared_on_the_same_rows_and_no_row_is_asked_twice(server:
     assert len(server.questions) == 3 * ROWS and set(server.questions.values()) == {1}, "only the third was asked"
     assert [row["adjusted_p"] > row["p"] for row in again.json["against_first"]] == [True, True], "Holm's"
 
+    named = agent0(*words(server, folder, "full", careful), "--columns", "question=question", home=home)
+    assert named.code == 0, named
+
     runs = {row["run"]: row["status"] for row in agent0("bench", "runs", "--json", home=home).json}
     assert runs == {row["run"]: "finished" for row in again.json["prompts"]}
     report = agent0("bench", "report", mine["run"], "--json", home=home)

@@ -1,10 +1,8 @@
 """Questions from a file: every row once an epoch, held-out rows never trained on, and a run that anybody can go on with
 who has the same file."""
 
-import asyncio
 import json
 import random
-import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,8 +32,8 @@ from agent0.state.run_state import RunState
 from agent0.tasks.families import families
 from agent0.tasks.questions import place
 from tests.kept_open import attached, one_sandbox
+from tests.killed_runs import QUICK, facts, killed_before_a_verdict
 from tests.play import finished, play
-from tests.processes import Crew
 from tests.terminal import agent0 as call
 from tests.test_contamination import folder
 from tests.test_forking import begin, branch, state_at
@@ -374,19 +372,11 @@ def test_a_killed_run_is_resumed_with_the_next_rows(file: Path, tmp_path: Path) 
     copy.write_text(file.read_text())
     sizes = {"run.tasks": 6, "run.attempts": 1, "run.max_untrained": 0}
     sizes |= {"run.evaluation.validation": 4, "run.evaluation.test": 0}
-    pairs = [word for name, size in sizes.items() for word in ("--set", f"{name}={size}")]
-    quick = ("--profile", "scripted", "--set", "handlers.ack_wait_s=1", "--set", "sandbox.workers=1")
-    with Crew(home, HANDLERS__ACK_WAIT_S="1") as crew:
-        begun = call("run", "start", *quick, *pairs, "--questions", str(copy), "--detach", "--json", home=home)
-        run = begun.json["run"]
-        crew.start("others", "handlers", "run", *(name for name in handlers() if name != "verify_result"))
-        while not of(facts(crew, run), TaskAttempted):
-            time.sleep(0.1)
-        crew.kill("others")
+    with killed_before_a_verdict(home, sizes, "--questions", copy) as (crew, run):
         copy.write_text(copy.read_text() + "\n")
-        refused = call("run", "resume", *quick, home=home)
+        refused = call("run", "resume", *QUICK, home=home)
         copy.write_text(file.read_text())
-        resumed = call("run", "resume", *quick, home=home)
+        resumed = call("run", "resume", *QUICK, home=home)
         told = facts(crew, run)
         ledger = call("questions", "ledger", run, "--json", home=home).json
         shown = call("questions", "ledger", run, home=home).out
@@ -399,7 +389,3 @@ def test_a_killed_run_is_resumed_with_the_next_rows(file: Path, tmp_path: Path) 
     assert refused.code == 5 and f"{copy}" in refused.err and "It has changed" in refused.err
     assert resumed.code == 0 and of(told, RunFinished)
     assert rows_of(told) == expected(RunConfig.recorded(of(told, RunStarted)[0].config), 12)
-
-
-def facts(crew: Crew, run: str) -> list[Recorded]:
-    return asyncio.run(crew.facts(run))

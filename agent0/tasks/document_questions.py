@@ -31,7 +31,7 @@ _passage = re.compile(
     r"(contexts?|codes?|examples?|statements?|functions?))\b",
     re.I,
 )
-"""Speaks of what is not there for whoever reads the question alone."""
+"""Names a passage, which a student that reads the question alone does not have."""
 
 
 def read_document_question(reply: str, passage: Passage, text: str, *, shown: bool) -> tuple[Task | None, Passage, str]:

@@ -1,4 +1,4 @@
-"""Search in what was asked, written, called and answered: every passage is found by its words, no query fails."""
+"""Search in tasks, turns, tool calls and answers: every passage is found by its words, no query fails."""
 
 import re
 import sqlite3

@@ -85,7 +85,7 @@ def test_the_advantage_is_that_of_the_manifest(pages: TestClient, story: list[Re
     [
         ("t0-000-a1", "neither token ids nor log-probabilities"),
         ("t0-001-a0", "its &lt;b&gt;prompt&lt;/b&gt; was cut"),
-        ("base-test-0", "evaluations keep what was said"),
+        ("base-test-0", "evaluations keep texts"),
     ],
 )
 def test_what_was_not_captured_is_told(pages: TestClient, attempt: str, why: str) -> None:

@@ -77,14 +77,14 @@ def shaded(tokens: Row, shade: Shade) -> Row:
     """``token_heat`` with what a template draws: of each token that was drawn its ``push``, where a training had an
     advantage for the attempt, its ``css`` class, and the first ``TABLE`` of them in ``rows``. ``shade`` is by what they
     are shaded: by probability where there is no advantage."""
-    known = [row["advantage"] for row in tokens["trained"] if row["advantage"] is not None]
-    shade = shade if known else "probability"
+    advantages = [row["advantage"] for row in tokens["trained"] if row["advantage"] is not None]
+    shade = shade if advantages else "probability"
     spans, rows = list[Row](), list[Row]()
     for span in tokens["spans"]:
-        drawn = [_shaded(token, known[:1], shade) for token in span["tokens"]] if span["own"] else span["tokens"]
+        drawn = [_shaded(token, advantages[:1], shade) for token in span["tokens"]] if span["own"] else span["tokens"]
         spans.append({**span, "tokens": drawn})
         rows += drawn if span["own"] else []
-    return {**tokens, "spans": spans, "shade": shade, "shades": SHADES if known else (), "rows": rows[:TABLE]}
+    return {**tokens, "spans": spans, "shade": shade, "shades": SHADES if advantages else (), "rows": rows[:TABLE]}
 
 
 def _shaded(token: Row, advantage: Sequence[float], shade: Shade) -> Row:

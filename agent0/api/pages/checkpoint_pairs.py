@@ -77,8 +77,9 @@ def _finished(db: sqlite3.Connection, checkpoint: Row) -> dict[str, Row]:
     """The last evaluation of a checkpoint on each split and benchmark, its parents' included; none with a forced
     tool."""
     rows = scores_with_shared(db, checkpoint["run"])
-    own = [row for row in rows if row["checkpoint"] == checkpoint["checkpoint"] and not row["forced_tool"]]
-    return {row["benchmark"] or row["split"]: row for row in own}
+    name = checkpoint["checkpoint"]
+    evaluations = [row for row in rows if row["checkpoint"] == name and not row["forced_tool"]]
+    return {row["benchmark"] or row["split"]: row for row in evaluations}
 
 
 def _items(db: sqlite3.Connection, evaluation: Row) -> dict[str, Row]:

@@ -57,7 +57,7 @@ def chart_choice(
     smooth: Annotated[float, Query(ge=0, le=0.999, description="weight of the value before in an average")] = 0.0,
 ) -> ChartChoice:
     """Make the choice of a page's charts from its query."""
-    return ChartChoice(run, _asked(y), x, smooth)
+    return ChartChoice(run, _chosen_metrics(y), x, smooth)
 
 
 @twin("/compare", "compare.html.jinja")
@@ -107,21 +107,21 @@ def charted(
     return data, {**more, "moments": {"first": first, "last": last, "iterations": {}}}
 
 
-def _asked(names: Sequence[str]) -> list[Metric]:
+def _chosen_metrics(names: Sequence[str]) -> list[Metric]:
     """The metrics ``names``, each once; validation where there is none.
 
     Raises:
         NotFoundError: there is no such metric. ConfigError: there are too many.
     """
-    asked = [*dict.fromkeys(name for name in names if name)] or [VALIDATION]
-    for name in asked:
+    chosen = [*dict.fromkeys(name for name in names if name)] or [VALIDATION]
+    for name in chosen:
         if name not in metrics():
             fix = "The form offers all; `agent0 run export` writes them by name."
             raise NotFoundError(f"There is no metric {name[:80]!r}.", f"One is {VALIDATION}.", fix)
-    if len(asked) > MOST_CHARTS:
+    if len(chosen) > MOST_CHARTS:
         why = f"A page has {MOST_CHARTS} charts at most."
-        raise ConfigError(f"{len(asked)} metrics were asked for.", why, "Ask for fewer.")
-    return [metrics()[name] for name in asked]
+        raise ConfigError(f"{len(chosen)} metrics were asked for.", why, "Ask for fewer.")
+    return [metrics()[name] for name in chosen]
 
 
 def runs_data(db: sqlite3.Connection, places: Mapping[str, int], choice: ChartChoice) -> tuple[Row, list[RunChart]]:

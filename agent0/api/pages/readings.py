@@ -190,7 +190,7 @@ def tokens_of(context: ApiContext, db: sqlite3.Connection, data: Row) -> Row:
     """The tokens of the attempt of ``trajectory_data`` as ``token_heat`` has them, as far as they were recorded."""
     run, item = data["run"], data["attempt"]
     if item["evaluation"]:
-        return {**NO_TOKENS, "problem": "evaluations keep what was said, not its tokens"}
+        return {**NO_TOKENS, "problem": "evaluations keep texts, not their tokens"}
     return token_heat(db, context.artifacts, run, item["attempt"], plan_of(show_run(db, run)))
 
 

@@ -1,4 +1,4 @@
-"""The page that searches what was asked, written, called and answered."""
+"""The page that searches tasks, turns, tool calls and answers."""
 
 from agent0.api.conditional import At, Counted
 from agent0.api.context import Context

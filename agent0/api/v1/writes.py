@@ -42,7 +42,7 @@ class StartRequest(_Asked):
     """A run to start: its profile, other settings, and its name."""
 
     profile: str = Field("", max_length=255, description="empty: that of the server")
-    questions: list[Row] | None = Field(None, max_length=MOST_ROWS, description="rows of your own, with their answers")
+    questions: list[Row] | None = Field(None, max_length=MOST_ROWS, description="rows with questions and answers")
     heldout: list[Row] | None = Field(None, max_length=MOST_ROWS, description="the held-out ones")
 
 

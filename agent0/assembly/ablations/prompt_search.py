@@ -1,5 +1,5 @@
-"""Part of the rim: a search over a student's prompt, on tasks of the training split. The optimizer has a thread of its
-own; attempts, replies and records are made in the loop, and only once."""
+"""Part of the rim: a search over a student's prompt, on tasks of the training split. The optimizer runs in a
+thread; attempts, replies and records are made in the event loop, each once."""
 
 import asyncio
 import random
@@ -65,7 +65,7 @@ async def search(records: VariantRecords) -> str:
 
 
 async def _in_thread(work: Callable[[], str], caller: "_Caller") -> str:
-    """What ``work`` returns in a thread of its own, which has ended when this returns or raises."""
+    """Return the result of ``work`` in a thread; the thread ends before this returns or raises."""
     thread = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         best = await asyncio.shield(thread)

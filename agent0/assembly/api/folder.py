@@ -14,7 +14,7 @@ from agent0.assembly.api.local_runs import LocalTransport, execute, execution
 from agent0.assembly.api.rows import Rows, html_table
 from agent0.assembly.api.runs import Run
 from agent0.assembly.api.studies import Study, requested
-from agent0.assembly.api.transports import Questions, Transport
+from agent0.assembly.api.transports import Questions, StartOrder, Transport
 from agent0.assembly.log.access import open_log
 from agent0.assembly.models.warm_start import warm_start
 from agent0.assembly.replay.compare_runs import gather_different
@@ -244,16 +244,13 @@ class Folder:
 
         return self._execute(self.settings, run_sync(begun), say, wait=wait)
 
-    def begin(
-        self,
-        profile: str | None,
-        settings: Mapping[str, object],
-        name: str,
-        questions: Questions | None,
-        heldout: Questions | None,
-    ) -> str:
+    def begin(self, start: StartOrder) -> str:
         """Start a run as ``start`` does and return its id at once."""
-        return self.start(profile, settings, name=name, questions=questions, heldout=heldout, wait=False).id
+        questions, heldout = start.questions, start.heldout
+        begun = self.start(
+            start.profile, start.settings, name=start.name, questions=questions, heldout=heldout, wait=False
+        )
+        return begun.id
 
     def begin_fork(self, run: str, at: int, settings: Mapping[str, object], name: str) -> str:
         """Start a run as ``fork`` does and return its id at once."""

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from agent0.assembly.api.calls import Background, iterate_sync, run_sync
 from agent0.assembly.api.rows import Rows, html_table, text
-from agent0.assembly.api.transports import CHANGES, ENDS, OVER, Questions, Transport, required_types
+from agent0.assembly.api.transports import CHANGES, ENDS, OVER, Questions, StartOrder, Transport, required_types
 from agent0.config.setting_entries import nearest
 from agent0.errors import ConfigError, NotFoundError
 from agent0.events.base import Recorded
@@ -245,7 +245,8 @@ class AsyncRuns:
     ) -> AsyncRun:
         """Start a run, and ``wait`` until it is over or return once it has begun; the arguments are those of
         ``Folder.start``."""
-        run = AsyncRun(self._transport, await self._transport.start(profile, settings, name, questions, heldout))
+        order = StartOrder(profile, settings, name, questions, heldout)
+        run = AsyncRun(self._transport, await self._transport.start(order))
         if wait:
             await run.wait()
         return run

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from agent0.assembly.api.calls import Background
-from agent0.assembly.api.transports import CHANGES, LOOK_S, OVER, Decision, Questions
+from agent0.assembly.api.transports import CHANGES, LOOK_S, OVER, Decision, StartOrder
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.carriers import carriers, known_here
 from agent0.assembly.requests.decisions import decided
@@ -39,14 +39,7 @@ class Starter(Protocol):
 
     settings: Settings
 
-    def begin(
-        self,
-        profile: str | None,
-        settings: Mapping[str, object],
-        name: str,
-        questions: Questions | None,
-        heldout: Questions | None,
-    ) -> str:
+    def begin(self, start: StartOrder) -> str:
         """Start a run; returns its id."""
         ...
 
@@ -169,23 +162,16 @@ class LocalTransport:
                 carried = await self._look(run, carried)
                 await asyncio.sleep(LOOK_S)
 
-    async def start(
-        self,
-        profile: str | None,
-        settings: Mapping[str, object],
-        name: str,
-        questions: Questions | None,
-        heldout: Questions | None,
-    ) -> str:
+    async def start(self, start: StartOrder) -> str:
         """As ``Transport.start``."""
-        return await asyncio.to_thread(self._folder.begin, profile, settings, name, questions, heldout)
+        return await asyncio.to_thread(self._folder.begin, start)
 
     async def fork(self, run: str, at: int, settings: Mapping[str, object], name: str) -> str:
         """As ``Transport.fork``."""
         return await asyncio.to_thread(self._folder.begin_fork, run, at, settings, name)
 
     async def decide(self, run: str, decision: Decision, reason: str) -> None:
-        """As ``Transport.decide``. What nobody in this process executes is executed here when it goes on."""
+        """As ``Transport.decide``; a resumed run that has no executor in this process gets one."""
         self._folder.require_writable(f"{decision} a run")
         executing = execution(self._settings, run)
         if decision == "resume" and (executing is None or not await self._goes_on(run, executing)):

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlsplit
 from agent0.assembly.api.calls import run_sync, texts
 from agent0.assembly.api.handles import AsyncRuns, RunHandle
 from agent0.assembly.api.rows import html_table
-from agent0.assembly.api.transports import Decision, Questions
+from agent0.assembly.api.transports import Decision, Questions, StartOrder
 from agent0.errors import ConfigError, NotFoundError
 from agent0.evaluation.benchmarks.rows import read_rows
 from agent0.events.base import Recorded, decode
@@ -142,17 +142,10 @@ class ServerTransport:
             async for row in self._link.stream(params, after):
                 yield [_recorded(row)]
 
-    async def start(
-        self,
-        profile: str | None,
-        settings: Mapping[str, object],
-        name: str,
-        questions: Questions | None,
-        heldout: Questions | None,
-    ) -> str:
+    async def start(self, start: StartOrder) -> str:
         """As ``Transport.start``."""
-        body: Row = {"name": name, "profile": profile or "", "settings": texts(settings)}
-        for key, rows in (("questions", questions), ("heldout", heldout)):
+        body: Row = {"name": start.name, "profile": start.profile or "", "settings": texts(start.settings)}
+        for key, rows in (("questions", start.questions), ("heldout", start.heldout)):
             if rows is not None:
                 body[key] = await asyncio.to_thread(_rows, rows)
         return str((await self._link.post("/v1/runs", body))["run"])

@@ -1,6 +1,7 @@
 """Part of the rim: what a handle of a run needs of where the run is: a data folder here, or a server."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -29,6 +30,18 @@ LOOK_S = 0.2
 """How often tables are looked into for what is new."""
 
 
+@dataclass(frozen=True)
+class StartOrder:
+    """A run to start: its profile (None: the usual one), settings by dotted key beside it, its name for people, and its
+    questions with the held-out ones."""
+
+    profile: str | None
+    settings: Mapping[str, object]
+    name: str = ""
+    questions: Questions | None = None
+    heldout: Questions | None = None
+
+
 class Transport(Protocol):
     """Carries what is asked of runs to where they are. Everywhere ``run`` is an id."""
 
@@ -53,14 +66,7 @@ class Transport(Protocol):
         what comes, too, without an end."""
         ...
 
-    async def start(
-        self,
-        profile: str | None,
-        settings: Mapping[str, object],
-        name: str,
-        questions: Questions | None,
-        heldout: Questions | None,
-    ) -> str:
+    async def start(self, start: StartOrder) -> str:
         """Start a run and return its id once it has begun."""
         ...
 

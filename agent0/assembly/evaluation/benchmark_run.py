@@ -172,8 +172,8 @@ async def run_benchmarks(
 
 
 def same_run(settings: Settings, plan: Plan) -> str:
-    """Return the id of the benchmark run that everything its scores depend on decides: whoever asks for the same scores
-    gets those that are there. Errors as for ``read_plan``."""
+    """Return the id of a benchmark run as a digest of all that its scores depend on, so that equal plans share one run.
+    Errors as for ``read_plan``."""
     began = _began(settings, settings.run.student, plan, *read_plan(plan))
     return f"bench-{sha256(began.model_dump_json() + settings.run.policy.model_dump_json())[:10]}"
 

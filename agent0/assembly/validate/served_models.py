@@ -22,7 +22,7 @@ LARGER = (
 
 
 def undecided(settings: Settings) -> tuple[str, ...]:
-    """Roles at a server of which nobody set whether they are trained, nor where their weights are."""
+    """Roles at a server without a setting for their training or the folder of their weights."""
     return tuple(
         role
         for role, actor in _served(settings.run).items()

@@ -54,8 +54,8 @@ def compare(
     as_json: console.Json = False,
 ) -> None:
     """Compare prompts by score: a student answers the same items under each, greedily; each prompt is compared with the
-    first, paired, with Holm's correction, and what each took is told. Killed, the same command goes on, and what is
-    scored under a prompt is not asked again."""
+    first, paired, with Holm's correction, beside calls, tokens, seconds and cost. Killed, the same command goes
+    on, and no item is asked twice under a prompt."""
     named = {**question_settings(None, None, columns, tolerance, None), "plugins": flags.plugin_paths(plugin)}
     settings, adapter, checkpoint = partner(model, provider, profile, flags.overrides(set_, **named))
     mode: Mode = "tools" if settings.run.student.uses_tools and not no_tools else "plain"

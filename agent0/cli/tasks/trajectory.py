@@ -83,7 +83,7 @@ def search(
     limit: console.Limit = 20,
     as_json: console.Json = False,
 ) -> None:
-    """Search what was asked, written, called and answered in all runs; the best match first."""
+    """Search tasks, turns, tool calls and answers of all runs; the best match first."""
     with lookup.tables() as db:
         of, query = resolve(db, run) if run else "", " ".join(words)
         rows = console.limited(lambda n: search_passages(db, query, of, kind, n), limit)

@@ -84,7 +84,7 @@ def read_questions(file: QuestionFile, plan: QuestionsConfig) -> QuestionSet:
 def _read(rows: Dataset | None, heldout: Dataset | None, plan: str) -> QuestionSet:
     config = QuestionsConfig.model_validate_json(plan)
     if rows is None:
-        assert heldout is not None  # noqa: S101 - whoever names no file asks for none
+        assert heldout is not None  # noqa: S101 - one of both files is read
         read = read_question_rows(heldout, config)
         return QuestionSet(read, _by_split(read.tasks, half_of))
     read = read_question_rows(rows, config)
