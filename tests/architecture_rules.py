@@ -72,6 +72,7 @@ OUTSIDERS = {
     "aiolimiter": ("infra/gateway/rates.py",),
     "anthropic": ("infra/models/anthropic/*.py",),
     "bcrypt": ("infra/log/nats_server.py",),
+    "cryptography": ("infra/log/users/keys.py",),
     "dotenv": ("agent0/config/sources.py",),
     "faiss": ("infra/embeddings/worker.py", "infra/embeddings/vector_index.py"),
     "fastapi": ("agent0/api/*",),
@@ -103,6 +104,7 @@ OUTSIDERS = {
     "mcp_types": ("infra/mcp/http.py", "infra/mcp/messages.py"),
     "mpmath": ("agent0/grading/math/points.py", "agent0/grading/comparison/matrices.py"),
     "nats": ("infra/bus/*", "infra/log/*"),
+    "nkeys": ("infra/log/users/keys.py",),
     "numpy": (
         "agent0/tasks/screening.py",
         "agent0/stats/calibrators.py",

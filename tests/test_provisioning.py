@@ -14,9 +14,10 @@ from agent0.events import Recorded
 from agent0.events.alarms import AlarmRaised
 from agent0.events.base import record
 from agent0.infra.log.event_log import Log
-from agent0.infra.log.nats_server import READER_NAMES, Server
+from agent0.infra.log.nats_server import Server
 from agent0.infra.log.server_folder import provisioning
 from agent0.infra.log.streams import Topology, check, check_durables, init
+from agent0.infra.log.users.rights import READER_NAMES
 from agent0.settings import HandlerSettings, NatsSettings
 
 

@@ -54,8 +54,9 @@ COMMANDS: Mapping[str, str | Noun] = {
         },
     ),
     "cluster": Noun(
-        "Processes of all hosts that react to the events of this log.",
+        "Hosts that share a log: their processes, and keys for them.",
         {
+            "keys": "system.cluster_keys:keys",
             "status": "system.cluster:status",
         },
     ),

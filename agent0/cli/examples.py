@@ -24,6 +24,8 @@ agent0 calibrate --help
 agent0 chat tiny
 agent0 chat qwen2.5-coder-0.5b-instruct --tools python
 agent0 chat LAST/student-1 --once "What is 12+30?"
+agent0 cluster keys keys --host nats-1 --host nats-2 --host nats-3
+agent0 cluster keys keys --rotate student
 agent0 cluster status
 agent0 cluster status --json
 agent0 config show --profile climb --origin

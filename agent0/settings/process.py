@@ -19,7 +19,7 @@ class NatsSettings(Frozen):
     url: str = Field("", pattern=ADDRESSES, description="external server; AGENT0_NATS_URL sets it")
     user: str = Field("", description="user of the external server")
     password: SecretStr = Field(SecretStr(""), description="its password (environment or file only)")
-    credentials: Path | None = Field(None, description="NATS .creds file")
+    credentials: Path | None = Field(None, description="file with the user's key, or NATS .creds file")
     tls_ca: Path | None = Field(None, description="CA file for TLS")
     replicas: int = Field(1, ge=1, le=5, description="stream replicas (a cluster: 3)")
     duplicate_window_s: float = Field(

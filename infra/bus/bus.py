@@ -17,7 +17,7 @@ from typing import Any
 from faststream import AckPolicy
 from faststream.nats import JStream, NatsBroker, PullSub
 from faststream.nats.message import NatsBatchMessage
-from faststream.nats.security import NatsCredentials, NatsSecurity, NatsUserPassword
+from faststream.nats.security import NatsCredentials, NatsNKey, NatsSecurity, NatsUserPassword
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error
@@ -358,6 +358,8 @@ def _security(options: ConnectOptions) -> NatsSecurity:
     tls = options.get("tls")
     if "user_credentials" in options:
         return NatsCredentials(options["user_credentials"], ssl_context=tls)
+    if "nkeys_seed_str" in options:
+        return NatsNKey.from_seed(options["nkeys_seed_str"], ssl_context=tls)
     if "user" in options:
         return NatsUserPassword(options["user"], options["password"], ssl_context=tls)
     return NatsSecurity(ssl_context=tls)

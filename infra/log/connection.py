@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
+import ssl
 import sys
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
@@ -21,6 +23,9 @@ ANSWER_S = 5.0
 """How long an answer may take: of a cluster, where another server is then asked."""
 PATIENCE = 3
 """How many times as long an embedded server may take: no other would answer in its place."""
+
+_ASKS = re.compile(r'\$js\.api\.consumer\.(msg\.next\.|create\.\w+")')
+"""In a refusal: messages of a consumer, or one without a name, were asked for."""
 
 T = TypeVar("T")
 
@@ -76,6 +81,8 @@ class Link:
         self.named = role == "reader"
         """Whether its consumers must have one of the names that readers may use."""
         self.denied = ""
+        self.untrusted = ""
+        """What is wrong with the server's certificate, at the newest try."""
         self.generation = 0
         """How often the connection was made anew: consumers of an earlier one may be gone."""
         self.refused = asyncio.Event()
@@ -168,8 +175,12 @@ class Link:
     async def on_error(self, error: Exception) -> None:
         """Callback of the client: refusals arrive here only."""
         text = str(error).lower()
-        if "permissions violation" in text and "$js.api.consumer.msg.next" in text:
-            self.sent_only = True  # an external server that keeps readers from asking: read otherwise
+        if isinstance(error, ssl.SSLError):
+            self.untrusted = getattr(error, "verify_message", "") or error.reason or "TLS failed"
+            self.refused.set()
+        elif "permissions violation" in text and _ASKS.search(text):
+            self.sent_only = self.named = True  # an external server that keeps this user from asking: read otherwise
+            self._lost.set()
             await self.on_reconnect()
         elif "permissions violation" in text:
             self.denied = str(error)
@@ -212,8 +223,14 @@ async def connect(server: Server, role: Role, name: str = "agent0") -> Link:
     with contextlib.suppress(asyncio.CancelledError, Error, OSError):
         await connecting
     await link.close()
+    if link.untrusted:
+        fix = "Name the authority that signed it: AGENT0_NATS__TLS_CA=…/ca.pem"
+        raise AuthError("The certificate of the log's server is not trusted.", f"{server.url}: {link.untrusted}.", fix)
     if link.refused.is_set():
-        fix = "Check user and password (AGENT0_NATS__USER, AGENT0_NATS__PASSWORD) or the files in the data folder."
+        fix = (
+            "Check AGENT0_NATS__CREDENTIALS, or AGENT0_NATS__USER and AGENT0_NATS__PASSWORD, or the files in the data "
+            "folder; a new key counts once the servers have it (`agent0 cluster keys`)."
+        )
         raise AuthError(f"The log refused the credentials of {role}.", "", fix)
     if link.client.foreign_server:
         raise link.usurped()

@@ -27,21 +27,12 @@ from pydantic import SecretStr
 from agent0.errors import AuthError, DependencyError, OperationError
 from agent0.infra.log.server_folder import close_to_others, life, lives, locked, note_start, note_stop, prepare, write
 from agent0.infra.log.server_proof import Address, alive, asked_name, foreign_listener, running_pid
+from agent0.infra.log.users.credentials import proof
+from agent0.infra.log.users.rights import APP, READER
 from agent0.settings import NatsSettings
 
 Role = Literal["admin", "app", "reader"]
 ROLES: tuple[Role, ...] = ("admin", "app", "reader")
-
-READER_NAMES = tuple(f"reader-{n:02}" for n in range(32))
-"""Names that consumers of the role reader have, on each stream."""
-
-_READ = """"$JS.API.INFO", "$JS.API.STREAM.INFO.*", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST",
-      "$JS.API.STREAM.MSG.GET.*", "$JS.API.DIRECT.GET.>", "$JS.API.CONSUMER.INFO.>", "$JS.API.CONSUMER.NAMES.*",
-      "$JS.API.CONSUMER.LIST.*\""""
-_NAMED = ", ".join(f'"$JS.API.CONSUMER.{verb}.*.{name}"' for name in READER_NAMES for verb in ("CREATE", "DELETE"))
-# Who may make a consumer under any name may change or end a handler's durable, so readers have names of their own. Who
-# may ask for the next message of one consumer may ask for that of any, and takes it from a handler: readers are sent
-# theirs.
 
 _CONFIG = """\
 server_name: {name}
@@ -65,13 +56,8 @@ jetstream {{
 }}
 accounts {{ A0 {{ jetstream: enabled, users: [
   {{ user: admin, password: "{admin}" }}
-  {{ user: app, password: "{app}", permissions: {{
-    publish: {{ allow: ["a0.>", "$JS.ACK.>", "_INBOX.>", "$JS.API.CONSUMER.MSG.NEXT.>",
-      "$JS.API.CONSUMER.CREATE.*", "$JS.API.CONSUMER.CREATE.A0_EV.*", {named}, {read}] }}
-    subscribe: {{ allow: ["_INBOX.>", "a0.live.>"] }} }} }}
-  {{ user: reader, password: "{reader}", permissions: {{
-    publish: {{ allow: ["$JS.FC.>", {named}, {read}] }}
-    subscribe: {{ allow: ["_INBOX.>", "a0.live.>"] }} }} }}
+  {{ user: app, password: "{app}", permissions: {app_rights} }}
+  {{ user: reader, password: "{reader}", permissions: {reader_rights} }}
 ] }} }}
 """
 
@@ -95,6 +81,7 @@ class ConnectOptions(TypedDict, total=False):
     user: str
     password: str
     user_credentials: str
+    nkeys_seed_str: str
     tls: ssl.SSLContext
 
 
@@ -138,7 +125,7 @@ class Server:
         if self._nats.user:
             options |= {"user": self._nats.user, "password": self._nats.password.get_secret_value()}
         if self._nats.credentials:
-            options["user_credentials"] = str(self._nats.credentials)
+            options |= proof(self._nats.credentials)  # type: ignore[typeddict-item] # of the user
         if self._nats.tls_ca:
             options["tls"] = ssl.create_default_context(cafile=self._nats.tls_ca)
         return options
@@ -363,9 +350,8 @@ def _write_config(folder: Path, address: _ServerAddress, nats: NatsSettings) -> 
     store = nats.max_bytes + (1 << 30)
     files = {"pid": "server.pid", "log": "server.log", "data": "data"}
     quoted = {key: json.dumps(str(folder / name), ensure_ascii=False) for key, name in files.items()}
-    text = _CONFIG.format(
-        name=address.name, port=address.port, store=store, read=_READ, named=_NAMED, **quoted, **hashes
-    )
+    rights = {"app_rights": APP.config(), "reader_rights": READER.config()}
+    text = _CONFIG.format(name=address.name, port=address.port, store=store, **rights, **quoted, **hashes)
     write(folder / "server.conf", text)
 
 

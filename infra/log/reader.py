@@ -16,8 +16,8 @@ from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
 from agent0.errors import LogError
 from agent0.infra.log.connection import Link
-from agent0.infra.log.nats_server import READER_NAMES
 from agent0.infra.log.streams import EVENTS
+from agent0.infra.log.users.rights import READER_NAMES
 
 BATCH = 256
 EXPIRES_S = 30
