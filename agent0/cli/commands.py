@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from agent0.cli.lazy_group import Noun
 
 COMMANDS: Mapping[str, str | Noun] = {
+    "backup": "log.backup:backup",
     "calibrate": "models.calibrate:calibrate",
     "chat": "models.chat:chat",
     "doctor": "system.doctor:doctor",
     "report": "evaluation.report:report",
+    "restore": "log.backup:restore",
     "status": "system.status:status",
     "tutorial": "tutorial:tutorial",
     "up": "system.up:up",

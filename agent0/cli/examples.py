@@ -7,6 +7,7 @@ agent0 api key remove laptop
 agent0 api openapi
 agent0 artifacts verify
 agent0 artifacts gc --delete
+agent0 backup monday.tar
 agent0 batch run questions.jsonl --out answers.jsonl --model tiny
 agent0 batch run questions.jsonl --out answers.jsonl --model LAST/student-1 --no-tools --yes
 agent0 batch run --resume batch-0f3a9c1d2e
@@ -109,6 +110,7 @@ agent0 questions ledger LAST
 agent0 questions write docs --out heldout.jsonl --split test --model qwen2.5-coder-0.5b-instruct
 agent0 report LAST
 agent0 report LAST --full --out page.html
+agent0 restore monday.tar
 agent0 reward list agent0
 agent0 reward explain t0-003 LAST
 agent0 reward hack-test --set paper

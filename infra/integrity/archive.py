@@ -76,6 +76,8 @@ class Manifest:
     """The same for events of other runs, where it is an archive of one."""
     withheld: int = 0
     """Artifacts left out with them."""
+    settings: str = ""
+    """Of a backup: TOML without any key."""
     format: str = FORMAT
 
     __pydantic_config__ = ConfigDict(extra="forbid")

@@ -46,10 +46,12 @@ class _Taken:
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """What to export: only the events of ``runs`` where some are named, without what ``redaction`` takes out."""
+    """What to export: only the events of ``runs`` where some are named, without what ``redaction`` takes out; with the
+    ``settings`` of a backup, as TOML."""
 
     runs: frozenset[str] = frozenset()
     redaction: Redaction = field(default_factory=lambda: Redaction.of(()))
+    settings: str = ""
 
 
 async def export(settings: Settings, path: Path, run: str = "", redact: Sequence[str] = ()) -> dict[str, object]:
@@ -126,6 +128,7 @@ async def write(settings: Settings, log: Log, path: Path, request: ExportRequest
             redacted=stretches(taken.redacted),
             elsewhere=stretches(taken.elsewhere),
             withheld=withheld,
+            settings=request.settings,
         )
         return manifest, writer.finish(manifest)
 

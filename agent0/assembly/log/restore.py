@@ -1,45 +1,51 @@
-"""Part of the rim: an archive becomes the log of an empty data folder, all of it or nothing."""
+"""Part of the rim: an archive becomes the log of an empty data folder, all of it or nothing, or that of servers which
+hosts share, where a cut try goes on."""
 
 import fcntl
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.log.export import describe_archive
-from agent0.assembly.log.integrity import seal_file
+from agent0.assembly.log.integrity import seal_file, topology
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.errors import DependencyError, LogError, OperationError
 from agent0.events.base import sha256
+from agent0.infra.bus.processes import ask
 from agent0.infra.integrity.archive import Manifest, artifact_name, events_of, manifest_of
 from agent0.infra.integrity.archive_check import examine
 from agent0.infra.integrity.archive_place import ArchivePlace, DamagedError, open_archive, read
 from agent0.infra.integrity.seal_journal import IMPORTING, Journal, SealFile, Stream
 from agent0.infra.integrity.sealer import begin, require, through
+from agent0.infra.log.artifacts.shared import SharedArtifacts
 from agent0.infra.log.event_log import Log, NoLogError
-from agent0.infra.log.nats_server import open_server
+from agent0.infra.log.nats_server import Server, open_server
 from agent0.infra.log.restore import restore
 from agent0.infra.log.streams import Topology, init
 from agent0.settings import Settings
 
 
 async def bring(settings: Settings, path: Path) -> dict[str, object]:
-    """Make the empty data folder's log from the archive at ``path``: all of it or nothing. Sequences are as they were.
+    """Make the log of the empty data folder, or of the servers of ``nats.url``, from the archive at ``path``. Sequences
+    are as they were.
 
     Raises:
-        DamagedError: the archive is not what it was. OperationError: the data folder is not empty.
+        DamagedError: the archive is not what it was. OperationError: the data folder is not empty, or the servers have
+            another log. AuthError: this user of the servers may not make one.
     """
     storage = open_archive(path)
     manifest = manifest_of(storage)
     require_whole(storage, manifest)
-    if settings.nats.url:
-        why = "An archive comes into the log of a data folder of its own."
-        raise OperationError("An external server's log cannot be imported into.", why, "Unset AGENT0_NATS_URL.")
     _require_room(settings, manifest)
     settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _alone(settings.home):
+        if settings.nats.url:
+            await _to_servers(settings, storage, manifest)
+            return describe_archive(path, manifest)
         staging = settings.home / IMPORTING
         await _clear(settings, staging)
         await _require_empty(settings)
@@ -122,17 +128,60 @@ async def _restore(settings: Settings, staging: Path, storage: ArchivePlace, man
         expected = Topology(settings.nats, settings.handlers, manifest.first)
         await init(server, expected, known_handlers().values())
         await restore(server, events_of(storage, manifest))
-        async with await Log.connect(server, "reader") as log:
-            info = await log.info()
-            out = (*manifest.redacted, *manifest.elsewhere)
-            stream = Stream(info.created, manifest.first, manifest.before, out, manifest.last)
-            chain = begin(Journal(streams=(stream,)))
-            require([difference async for difference in through(log, chain, manifest.last)])
-            if (chain.close(), info.last_seq) != (manifest.after, manifest.last):
-                raise LogError("The log does not hold what the archive does.", fix="Nothing was changed; try again.")
-            SealFile(staging).note(stream, *chain.met)
+        await _read_back(server, manifest, SealFile(staging))
     finally:
         await server.stop()
+
+
+async def _to_servers(settings: Settings, storage: ArchivePlace, manifest: Manifest) -> None:
+    """First what events name, then the events, behind those that an earlier try has stored."""
+    if seal_file(settings).read().stream:
+        why = f"{settings.home} has known one."
+        raise OperationError("This data folder has a log already.", why, "Name an empty data folder: AGENT0_HOME=…")
+    server = await open_server(settings.home, settings.nats)
+    try:
+        expected = replace(topology(settings), first_seq=manifest.first)
+        await init(server, expected, known_handlers().values(), change=False)
+        async with await Log.connect(server, "app") as log:
+            if processes := await ask(log):
+                why = f"Process {processes[0]} does, and would begin before all is there."
+                raise OperationError("Others react to the events of that log.", why, "Stop them first.")
+            last = (await log.info()).last_seq
+            await _require_same(log, last, storage, manifest)
+        bring_artifacts(settings, storage, manifest)
+        if isinstance(store := artifact_store(settings), SharedArtifacts):
+            await store.share()
+        await restore(server, events_of(storage, manifest, last))
+        await _read_back(server, manifest, seal_file(settings))
+    finally:
+        await server.stop()
+
+
+async def _require_same(log: Log, last: int, storage: ArchivePlace, manifest: Manifest) -> None:
+    """Raises OperationError where the log holds anything else, up to ``last``, than the archive's first events."""
+    fix = "Name servers without a log: AGENT0_NATS_URL=…"
+    different = OperationError("The servers have another log.", f"It goes up to event {last:,}.", fix)
+    if last > manifest.last:
+        raise different
+    expected = (stored for chunk in events_of(storage, manifest, 0, last) for stored in chunk)
+    if last >= manifest.first:
+        async with aclosing(log.read_bodies(manifest.first - 1, last)) as chunks:  # type: ignore[type-var]
+            async for chunk in chunks:
+                if any(stored != next(expected) for stored in chunk):
+                    raise different
+
+
+async def _read_back(server: Server, manifest: Manifest, file: SealFile) -> None:
+    """Require that the log is what the archive was; its stream and seals are noted in ``file``."""
+    async with await Log.connect(server, "reader") as log:
+        info = await log.info()
+        out = (*manifest.redacted, *manifest.elsewhere)
+        stream = Stream(info.created, manifest.first, manifest.before, out, manifest.last)
+        chain = begin(Journal(streams=(stream,)))
+        require([difference async for difference in through(log, chain, manifest.last)])
+        if (chain.close(), info.last_seq) != (manifest.after, manifest.last):
+            raise LogError("The log does not hold what the archive does.", fix="Try again.")
+        file.note(stream, *chain.met)
 
 
 def bring_artifacts(settings: Settings, storage: ArchivePlace, manifest: Manifest) -> None:

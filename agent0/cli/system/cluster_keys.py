@@ -23,6 +23,7 @@ def keys(
         list[str] | None,
         typer.Option("--rotate", metavar="ROLE", help="Replace the key of a role, or of `server` its certificate."),
     ] = None,
+    as_json: console.Json = False,
 ) -> None:
     """Make TLS and users for the log's servers: a folder for the servers, and one for the hosts of each role, whose
     user may do what that role does and no more. A replaced key is accepted until the next rotation."""
@@ -33,9 +34,17 @@ def keys(
         raise RequirementsError(f"{error.name} is not installed.", fix=fix) from error
     if rotate:
         key_files.rotate_keys(folder, rotate, host or ())
-        console.say(f"Replaced: {', '.join(rotate)}. Servers first: copy {folder / 'server'} to each and reload it")
-        console.say("(nats-server --signal reload); then the folders of the roles, and start those processes again.")
+    else:
+        key_files.make_keys(folder, host or (), at)
+    facts = {"folder": str(folder), "servers": str(folder / "server"), "replaced": ", ".join(rotate or ())}
+    console.record(facts, as_json)
+    if as_json:
         return
-    key_files.make_keys(folder, host or (), at)
-    console.say(f"Made {folder}. Servers get {folder / 'server'}, hosts the folder of their role; ca stays here.")
-    console.say("A process reads its settings from agent0.env in that folder; `agent0 log init` works as admin.")
+    if rotate:
+        console.say("Servers first: copy their folder to each and reload it (nats-server --signal reload); then the")
+        console.say("folders of the roles, and start those processes again.")
+    else:
+        console.say(
+            "Hosts get the folder of their role: a process reads its settings from agent0.env there. `agent0 log"
+        )
+        console.say("init` works as admin. The folder ca stays here.")
