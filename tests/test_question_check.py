@@ -62,6 +62,7 @@ def test_unit_conversions_are_read_with_their_columns_and_tolerances(tmp_path: P
 
 def test_programs_are_judged_by_their_tests(tmp_path: Path) -> None:
     read = check(write(tmp_path / "programs.jsonl", PROGRAMS))
+    assert read["unread"] == [], "a right program is read"
     assert read["kinds"] == {"program": 20} and [row["correct"] for row in read["sample"]] == [True] * 10
     (task, *_) = questions(LocalQuestions(), QuestionsConfig(file=str(tmp_path / "programs.jsonl"))).tasks["train"]
     assert task.domain == "code" and task.row and task.row.entry in task.question and "assert" in task.question
@@ -94,7 +95,10 @@ def test_a_question_without_words_is_a_fault(tmp_path: Path) -> None:
     assert [(fault["location"], fault["column"]) for fault in report["faults"]] == [("rows.jsonl, line 1", "question")]
 
 
-@pytest.mark.parametrize("words", [("--template", "t.txt"), ("--tolerance", "1%"), ("--columns", "question=x")])
+ABOUT_A_FILE = [("--template", "t.txt"), ("--tolerance", "1%"), ("--columns", "question=x"), ("--answer-type", "text")]
+
+
+@pytest.mark.parametrize("words", ABOUT_A_FILE)
 def test_flags_about_a_file_of_questions_want_one(words: tuple[str, str], tmp_path: Path) -> None:
     (tmp_path / "t.txt").write_text("{{ question }}")
     named = [str(tmp_path / word) if word == "t.txt" else word for word in words]
@@ -190,6 +194,8 @@ FAULTS: dict[str, tuple[Sequence[Any], tuple[str, str, str]]] = {
     "a list as answer": ([{"question": "q", "answer": [1]}], ("51", "answer", "neither text nor a number")),
     "no answer": ([{"question": "q", "answer": None}], ("51", "answer", "'answer' is missing")),
     "cut off": (['{"question": "q", "ans'], ("51", "", "It is cut off")),
+    "no number": (['{"question": "q", "answer": NaN}'], ("51", "answer", "'answer' is missing")),
+    "NUL": ([{"question": "a\0b", "answer": "1"}], ("51", "question", "character 2 is NUL")),
     "no object": (["7"], ("51", "", "no JSON object")),
     "10 MB in a cell": ([{"question": "q", "answer": "1", "note": "x" * 100, "work": "y" * 10**7}], ("", "", "")),
     "a long question": ([{"question": "q" * 10**7, "answer": "1"}], ("51", "question", "10,000,0")),
@@ -245,7 +251,7 @@ def test_a_held_out_file_is_compared_with_the_rows_for_training(tmp_path: Path) 
     shown = agent0("questions", "check", str(tmp_path / "f.jsonl"), "--held-out", str(heldout)).out
     assert (
         "held out: 3 rows of test.jsonl" in shown
-        and "1 row for training nearly copies a held-out row, and is not trained on" in shown
+        and "1 row nearly copies a held-out row, and is not trained on" in shown
     )
     write(heldout, [{**GOOD[3], "answer": "7"}])
     ((line, column, fault),) = faults(tmp_path / "f.jsonl", "--held-out", str(heldout))
@@ -327,7 +333,7 @@ def test_every_kind_of_file_gives_the_same_tasks(tmp_path: Path) -> None:
     [
         ("short.csv", "question,answer\nq,1\nr", "row 2: no row of questions. Field 'answer' is missing"),
         ("long.csv", "question,answer\nq,1,2\n", "row 1: no row of questions. Its values ['2'] have no column"),
-        ("quote.csv", 'question,answer\nq,1\n"r,2\ns,3\n', "begins in line 3: unexpected end of data"),
+        ("quote.csv", 'question,answer\nq,1\n"r,2\ns,3\n', "begins in line 3: its quote does not end"),
         ("twice.csv", "question,answer,answer\nq,1,2\n", "its column 'answer' stands there twice"),
         ("empty.csv", "question,answer\n", "empty.csv has no rows"),
         ("index.csv", ",question,answer\n0,q,\n", "row 1: the gold answer is empty"),

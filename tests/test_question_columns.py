@@ -57,7 +57,7 @@ def test_tools_and_domains_that_cannot_be_are_named_by_row_and_column(tmp_path: 
 
 def judged(tmp_path: Path, *flags: str, **changes: Any) -> tuple[Task, RunConfig]:
     settings = flags_of(
-        "scripted", None, **question_settings(write(tmp_path / "f.jsonl", WORDS), None, "", None, None, **changes)
+        "scripted", None, **question_settings(write(tmp_path / "f.jsonl", WORDS), None, "", None, None, None, **changes)
     )
     rows = questions(LocalQuestions(), settings.run.questions).tasks
     return next(t for split in rows.values() for t in split if t.row and t.row.id == "f/0"), settings.run

@@ -218,7 +218,7 @@ def test_a_held_out_file_is_scored_and_what_repeats_it_is_not_trained_on(apart: 
 
 def test_a_start_names_what_is_not_trained_on(apart: RunConfig) -> None:
     (note,) = question_notes(apart.questions)
-    assert "2 rows repeat a held-out row, and are not trained on: line 1, line 2. All of them: agent0 q" in note
+    assert "2 rows nearly copy held-out rows, and are not trained on: line 1, line 2. All of them: agent0 q" in note
     assert question_notes(QuestionsConfig()) == []
 
 

@@ -6,7 +6,9 @@ import hashlib
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isnan
 from pathlib import Path
+from typing import Any, Protocol
 
 from agent0.errors import ConfigError
 from agent0.infra.storage.files import whole_file
@@ -41,7 +43,8 @@ def _separated(text: str, delimiter: str) -> Iterator[list[str]]:
             yield values
             start = lines.line_num + 1
     except csv.Error as error:
-        raise ValueError(f"the row that begins in line {start}: {error}") from error
+        why = "its quote does not end; is the file cut off?" if "unexpected end" in str(error) else error
+        raise ValueError(f"the row that begins in line {start}: {why}") from error
 
 
 def _csv_row(names: Sequence[str], values: Sequence[str]) -> dict[str, object]:
@@ -89,21 +92,68 @@ def arrow_rows(files: Iterable[bytes]) -> str:
     return _listed(row for data in files for row in ipc.open_stream(BufferReader(data)).read_all().to_pylist())
 
 
-def stored_rows(home: Path, rows: str | Path | Iterable[Mapping[str, object]]) -> Path:
-    """Return the file of ``rows``: the one that they name, or one below ``home`` that holds them as JSON lines and is
-    named for its digest. What JSON has no form for is written as text.
+class DataFrame(Protocol):
+    """Rows by column: a frame of pandas or polars, a table of Arrow."""
+
+    @property
+    def columns(self) -> Any:
+        """Its columns, or their names."""
+        ...
+
+
+RowSource = Iterable[Mapping[str, object]] | Mapping[str, Sequence[object]] | DataFrame
+"""Rows, or columns as a mapping from their names or as a table."""
+
+
+def json_rows(rows: RowSource) -> Iterator[str]:
+    """Yield each of ``rows`` as JSON. What is no number is null, bytes are UTF-8, what JSON has no form for is text.
 
     Raises:
-        ConfigError: one of them is no mapping.
+        ConfigError: one of them is no mapping, or holds what cannot be written.
+    """
+    number = 0
+    try:
+        for number, row in enumerate(_mappings(rows), 1):
+            if not isinstance(row, Mapping):
+                raise ConfigError(f"Row {number} is no mapping from columns to values.", f"It is {row!r:.60}.")
+            yield json.dumps({key: None if _is_nan(value) else value for key, value in row.items()}, default=_plain)
+    except (TypeError, ValueError) as error:
+        what = f"Row {number} cannot be written." if number else f"{rows!r:.60} is no rows of questions."
+        raise ConfigError(what, f"{error}.", "Give mappings from columns to values, or a data frame.") from error
+
+
+def _mappings(rows: Any) -> Iterable[object]:
+    if isinstance(rows, Mapping) and all(isinstance(values, list | tuple) for values in rows.values()):
+        return (dict(zip(rows, values, strict=True)) for values in zip(*rows.values(), strict=True))
+    for method, arguments in (("to_pylist", ()), ("to_dicts", ()), ("to_dict", ("records",))):
+        if hasattr(rows, "columns") and hasattr(rows, method):
+            table: Iterable[object] = getattr(rows, method)(*arguments)
+            return table
+    each: Iterator[object] = iter(rows)
+    return each
+
+
+def _is_nan(value: object) -> bool:
+    """As pandas and numpy mark an empty cell."""
+    return (isinstance(value, float) and isnan(value)) or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _plain(value: Any) -> object:
+    if isinstance(value, bytes):
+        return value.decode()
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def stored_rows(home: Path, rows: str | Path | RowSource) -> Path:
+    """Return the file of ``rows``: the one that they name, or one below ``home`` that holds them as JSON lines and is
+    named for its digest.
+
+    Raises:
+        ConfigError: as ``json_rows``.
     """
     if isinstance(rows, str | Path):
         return Path(rows)
-    lines = []
-    for number, row in enumerate(rows, 1):
-        if not isinstance(row, Mapping):
-            raise ConfigError(f"Row {number} is no mapping from columns to values.", f"It is {row!r:.60}.")
-        lines.append(json.dumps(dict(row), default=str))
-    data = "".join(f"{line}\n" for line in lines).encode()
+    data = "".join(f"{line}\n" for line in json_rows(rows)).encode()
     path = home / "questions" / f"rows-{hashlib.sha256(data).hexdigest()[:12]}.jsonl"
     if not path.is_file():
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -114,5 +164,5 @@ def stored_rows(home: Path, rows: str | Path | Iterable[Mapping[str, object]]) -
 
 def _listed(rows: Iterable[object]) -> str:
     """A row a line."""
-    texts: Iterator[str] = (json.dumps(row, ensure_ascii=False, default=str) for row in rows)
+    texts: Iterator[str] = (json.dumps(row, ensure_ascii=False, default=_plain) for row in rows)
     return "[" + ",\n".join(texts) + "]\n"

@@ -133,8 +133,15 @@ class AsyncRun:
                 yield shown
                 if follow and any(r.type in ENDS for r in part) and await self.status() in OVER:
                     break
-        if task and not (count or type or after):
+        if task and not count and not ((type or after) and await self._has(task)):
             raise NotFoundError(f"{self.id} has no task {task[:80]!r}.", fix="events() without a task gives all.")
+
+    async def _has(self, task: str) -> bool:
+        async with aclosing(self._transport.events(self.id, "", task, 0, follow=False)) as parts:  # type: ignore[type-var]
+            async for part in parts:
+                if part:
+                    return True
+        return False
 
     async def wait(self, timeout: float | None = None) -> str:
         """Wait until it is over or paused, or for ``timeout`` seconds; its status then.

@@ -1,6 +1,7 @@
 """Part of the rim: the Python client of a server: its runs as handles, over its HTTP API."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from agent0.errors import ConfigError, NotFoundError
 from agent0.evaluation.benchmarks.rows import read_rows
 from agent0.events.base import Recorded, decode
 from agent0.infra.storage.datasets import load
+from agent0.infra.storage.row_formats import json_rows
 from agent0.infra.web.agent0_server import ServerLink, ServerVersionError
 from agent0.projections.base import Row
 
@@ -198,6 +200,6 @@ def _rows(questions: Questions) -> list[Mapping[str, object]]:
         ConfigError: a file that cannot be read; the row is named.
     """
     if not isinstance(questions, str | Path):
-        return [*questions]
+        return [json.loads(row) for row in json_rows(questions)]
     data = load(Path(questions).expanduser())
-    return [row for _, row in read_rows(data.text, data.name)]
+    return [json.loads(row) for row in json_rows(row for _, row in read_rows(data.text, data.name))]

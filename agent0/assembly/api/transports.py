@@ -1,6 +1,6 @@
 """Part of the rim: what a handle of a run needs of where the run is: a data folder here, or a server."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
@@ -9,10 +9,11 @@ from agent0.config.setting_entries import nearest
 from agent0.errors import NotFoundError
 from agent0.events import event_types
 from agent0.events.base import Recorded
+from agent0.infra.storage.row_formats import RowSource
 from agent0.projections.base import Row
 
-Questions = str | Path | Iterable[Mapping[str, object]]
-"""A file of questions with answers, or the rows themselves."""
+Questions = str | Path | RowSource
+"""A file of questions with answers, or the rows themselves: mappings, or a table of pandas, polars or Arrow."""
 Decision = Literal["pause", "resume", "cancel"]
 CHANGES = {
     "RunStarted": "running",

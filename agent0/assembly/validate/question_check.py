@@ -9,13 +9,12 @@ from agent0.assembly.runtime.port_openers import open_port
 from agent0.assembly.validate.questions import located
 from agent0.errors import Agent0Error
 from agent0.evaluation.benchmarks.rows.question_file import QuestionSet, read_questions
-from agent0.evaluation.benchmarks.rows.question_rows import Repetition, RowTask
+from agent0.evaluation.benchmarks.rows.question_rows import RowTask
 from agent0.grading.answer_types import kind_of
 from agent0.infra.storage.datasets import LocalQuestions
 from agent0.ports.sandbox import Sandbox
 from agent0.projections.base import Row
 from agent0.settings import Settings
-from agent0.tasks.near_copies import near_copies
 from agent0.verification.verifiers import verifier_for
 
 SHOWN = 10
@@ -40,14 +39,12 @@ class JudgedRow:
 @dataclass(frozen=True)
 class QuestionCheck:
     """What was read of a file. ``kinds``: how many answers are of each kind; ``tolerances``: how many have one;
-    ``near``: training rows that nearly copy a held-out one, and are not trained on where that is of another file;
     ``faults``: (row, column, what must be mended)."""
 
     read: QuestionSet
     sha256: str
     kinds: Mapping[str, int]
     tolerances: int
-    near: Sequence[Repetition]
     sample: Sequence[JudgedRow]
     faults: Sequence[tuple[str, str, str]]
 
@@ -67,7 +64,7 @@ class QuestionCheck:
             "sample": [asdict(row) for row in self.sample],
             "heldout": self.read.heldout.name if self.read.heldout else None,
             "duplicates": [asdict(repetition) for repetition in self.read.duplicates],
-            "near_copies": [asdict(repetition) for repetition in self.near],
+            "near_copies": [asdict(repetition) for repetition in self.read.copies],
             "faults": [
                 {"location": location, "column": column, "fault": fault} for location, column, fault in self.faults
             ],
@@ -86,13 +83,13 @@ async def check_questions(settings: Settings) -> QuestionCheck:
     read = read_questions(file, plan)
     entries = read.rows.tasks
     kinds = Counter(kind_of_row(entry) for entry in entries)
-    sample = await _judged(settings, entries[:: max(1, -(-len(entries) // SHOWN))])
+    shown = min(SHOWN, len(entries))
+    sample = await _judged(settings, [entries[number * len(entries) // shown] for number in range(shown)])
     return QuestionCheck(
         read,
         file.read(plan).sha256,
         dict(kinds.most_common()),
         sum(bool(entry.row.tolerance) for entry in entries),
-        read.copies if read.heldout else _near(read),
         sample,
         [*_faults(read), *(_wrong(row) for row in sample if row.correct is False)],
     )
@@ -101,17 +98,6 @@ async def check_questions(settings: Settings) -> QuestionCheck:
 def kind_of_row(entry: RowTask) -> str:
     """The kind of a row's answer, by which its verifier compares."""
     return PROGRAM if entry.row.tests else entry.row.kind or kind_of(entry.row.answer)
-
-
-def _near(read: QuestionSet) -> list[Repetition]:
-    heldout = [*read.entries["validation"], *read.entries["test"]]
-    train = read.entries["train"]
-    copies = near_copies([e.task.question for e in train], [e.task.question for e in heldout])
-    return [
-        Repetition(entry.location, heldout[copy.reference].location, round(copy.similarity, 3))
-        for entry, copy in zip(train, copies, strict=True)
-        if copy
-    ]
 
 
 def _faults(read: QuestionSet) -> list[tuple[str, str, str]]:

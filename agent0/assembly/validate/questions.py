@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from agent0.errors import ConfigError
-from agent0.evaluation.benchmarks.rows.question_file import CHECK, begun, questions
+from agent0.evaluation.benchmarks.rows.question_file import CHECK, QuestionSet, begun, questions
 from agent0.evaluation.benchmarks.rows.question_rows import Repetition
 from agent0.infra.storage.datasets import LocalQuestions
 from agent0.settings import DocumentsConfig, QuestionsConfig, RunConfig
@@ -77,9 +77,15 @@ def question_notes(plan: QuestionsConfig) -> list[str]:
     read = questions(LocalQuestions(), plan)
     repeated = (
         ("repeats an earlier row, and is asked once", "repeat an earlier row, and are asked once", read.duplicates),
-        ("repeats a held-out row, and is not trained on", "repeat a held-out row, and are not trained on", read.copies),
+        (*copied_words(read), read.copies),
     )
     return [_note(Path(plan.file).name, counted_rows(rows, one, many), rows) for one, many, rows in repeated if rows]
+
+
+def copied_words(read: QuestionSet) -> tuple[str, str]:
+    """Say of one row, and of several, that they nearly copy held-out rows, and what becomes of them."""
+    trained = "trained on all the same: so is most of the file" if read.of_template else "not trained on"
+    return f"nearly copies a held-out row, and is {trained}", f"nearly copy held-out rows, and are {trained}"
 
 
 def counted_rows(rows: Sequence[Repetition], one: str, many: str) -> str:

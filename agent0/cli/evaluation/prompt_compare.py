@@ -20,7 +20,7 @@ from agent0.cli import console, flags
 from agent0.cli.evaluation.bench import BenchmarkReporter, located
 from agent0.cli.evaluation.options import HERE, Data
 from agent0.cli.models.partner import partner
-from agent0.cli.tasks.question_options import Columns, Tolerance, question_settings
+from agent0.cli.tasks.question_options import AnswerType, Columns, Tolerance, question_settings
 from agent0.errors import DependencyError
 from agent0.evaluation.benchmark_scores import compared_with_first
 from agent0.events.benchmarks import Mode
@@ -48,6 +48,7 @@ def compare(
     seed: Annotated[int, typer.Option(min=0, help="Draws items.")] = 0,
     columns: Columns = "",
     tolerance: Tolerance = None,
+    answer_type: AnswerType = None,
     profile: console.Profile = None,
     set_: console.Set = None,
     plugin: console.Plugin = None,
@@ -56,7 +57,10 @@ def compare(
     """Compare prompts by score: a student answers the same items under each, greedily; each prompt is compared with the
     first, paired, with Holm's correction, beside calls, tokens, seconds and cost. Killed, the same command goes
     on, and no item is asked twice under a prompt."""
-    named = {**question_settings(None, None, columns, tolerance, None), "plugins": flags.plugin_paths(plugin)}
+    named = {
+        **question_settings(None, None, columns, tolerance, answer_type, None),
+        "plugins": flags.plugin_paths(plugin),
+    }
     settings, adapter, checkpoint = partner(model, provider, profile, flags.overrides(set_, **named))
     mode: Mode = "tools" if settings.run.student.uses_tools and not no_tools else "plain"
     plan = Plan((located(on),), data, (mode,), limit=limit, seed=seed, questions=settings.run.questions)

@@ -16,6 +16,7 @@ from agent0.cli.runs.durations import time_or_iterations
 from agent0.cli.runs.foreground import follow_to_end, print_conclusion, require
 from agent0.cli.runs.run import append
 from agent0.cli.tasks.question_options import (
+    AnswerType,
     Columns,
     Heldout,
     Judge,
@@ -63,6 +64,7 @@ def start(
     documents: Documents = None,
     columns: Columns = "",
     tolerance: Tolerance = None,
+    answer_type: AnswerType = None,
     template: Template = None,
     judge: Judge = None,
     model: Model = None,
@@ -77,12 +79,11 @@ def start(
     as_json: console.Json = False,
 ) -> None:
     """Start a run and follow it to its end. Ctrl-C stops cleanly; `agent0 run resume` goes on."""
-    sizes: dict[str, object] = {"run__seed": seed, "run__iterations": iterations, "run__tasks": tasks}
-    sizes |= {"run__attempts": attempts, "run__time_limit": time_or_iterations(time, iterations)}
-    asked = question_settings(questions, heldout, columns, tolerance, template, documents, judge)
+    sizes = _sizes(seed, iterations, tasks, attempts, time)
+    asked = question_settings(questions, heldout, columns, tolerance, answer_type, template, documents, judge)
     named = {**sizes, **asked, **model_or_server(model, base_url, key_env)}
     chosen = flags.settings(profile_of(profile, base_url), pairs, plugins=plugin, **named)
-    require_file(chosen.run.questions, columns, tolerance, template)
+    require_file(chosen.run.questions, columns, tolerance, answer_type, template)
     here, waits = not (detach or no_handlers), console.say if wait else None
     settings = console.run_async(lambda: prepared(chosen, waits, here=here, tell=console.say))
     begin = _begin(chosen.run, settings, name, adapter)
@@ -90,6 +91,13 @@ def start(
         return _detached(settings, begin, as_json)
     news = f"Run {begin.run}: profile {settings.profile}, seed {settings.run.seed}, data in {settings.home}"
     follow_to_end(settings, begin.run, begin, news, with_handlers=not no_handlers, as_json=as_json, wait=wait)
+
+
+def _sizes(
+    seed: int | None, iterations: int | None, tasks: int | None, attempts: int | None, time: str
+) -> dict[str, object]:
+    sizes = {"run__seed": seed, "run__iterations": iterations, "run__tasks": tasks, "run__attempts": attempts}
+    return {**sizes, "run__time_limit": time_or_iterations(time, iterations)}
 
 
 def _detached(settings: Settings, begin: Recorded, as_json: bool) -> None:

@@ -23,6 +23,9 @@ Columns = Annotated[
 Tolerance = Annotated[
     str | None, typer.Option(metavar="NUMBER", help="By how much a number may differ from its answer: 0.01, or 1%.")
 ]
+AnswerType = Annotated[
+    str | None, typer.Option(metavar="KIND", help="How answers are compared where a row does not say: value, choice …")
+]
 Heldout = Annotated[
     Path | None,
     typer.Option("--held-out", metavar="FILE", help="The held-out questions; what repeats them is not trained on."),
@@ -46,6 +49,7 @@ def question_settings(
     heldout: Path | None,
     columns: str,
     tolerance: str | None,
+    answer_type: str | None,
     template: Path | None,
     documents: Path | None = None,
     judge: str | None = None,
@@ -60,15 +64,18 @@ def question_settings(
         "run__questions__heldout": heldout,
         "run__questions__columns": _pairs(columns),
         "run__questions__tolerance": tolerance,
+        "run__questions__kind": answer_type or (JUDGED if judge else None),
         "run__questions__template": _text(template) if template else None,
         "run__documents__folder": documents,
         **(_judge_settings(judge) if judge else {}),
     }
 
 
-def require_file(plan: QuestionsConfig, columns: str, tolerance: str | None, template: Path | None) -> None:
+def require_file(
+    plan: QuestionsConfig, columns: str, tolerance: str | None, answer_type: str | None, template: Path | None
+) -> None:
     """Raises ConfigError for a flag about a file of questions where ``plan`` names none, by flag or setting."""
-    flags = {"--columns": columns, "--tolerance": tolerance, "--template": template}
+    flags = {"--columns": columns, "--tolerance": tolerance, "--answer-type": answer_type, "--template": template}
     for flag, value in flags.items() if not (plan.file or plan.heldout) else ():
         if value:
             raise ConfigError(f"{flag} is about a file of questions.", "None is named.", "Name it: --questions FILE")
@@ -84,7 +91,7 @@ def _judge_settings(judge: str) -> dict[str, str | None]:
         named |= {
             key: value for key, value in model_flags(judge, None, "verification__judge").items() if value is not None
         }
-    return {"run__questions__kind": JUDGED, **named}
+    return named
 
 
 def _text(file: Path) -> str:

@@ -10,10 +10,10 @@ import typer
 
 from agent0.assembly.models.document_questions import WrittenQuestions, write_questions
 from agent0.assembly.validate.question_check import QuestionCheck, check_questions
-from agent0.assembly.validate.questions import counted_rows
+from agent0.assembly.validate.questions import copied_words, counted_rows
 from agent0.cli import console, flags, lookup
 from agent0.cli.models.named_model import Model, model_flags
-from agent0.cli.tasks.question_options import Columns, Heldout, Template, Tolerance, question_settings
+from agent0.cli.tasks.question_options import AnswerType, Columns, Heldout, Template, Tolerance, question_settings
 from agent0.errors import Agent0Error, NotFoundError
 from agent0.evaluation.benchmarks.rows.question_file import questions
 from agent0.evaluation.benchmarks.rows.question_rows import Repetition
@@ -33,13 +33,16 @@ def check(
     heldout: Heldout = None,
     columns: Columns = "",
     tolerance: Tolerance = None,
+    answer_type: AnswerType = None,
     template: Template = None,
     pairs: console.Set = None,
     as_json: console.Json = False,
 ) -> None:
     """What a run would read of a file of questions: columns, kinds of answers, split, rows that repeat others, and ten
     rows judged by their own answers. Exit code 1 where rows must be mended: each is named with its column."""
-    settings = flags.settings(None, pairs, **question_settings(file, heldout, columns, tolerance, template))
+    settings = flags.settings(
+        None, pairs, **question_settings(file, heldout, columns, tolerance, answer_type, template)
+    )
     result = console.run_async(lambda: check_questions(settings))
     if as_json:
         console.data(result.as_row())
@@ -126,9 +129,7 @@ def _show(result: QuestionCheck) -> None:
         console.table(shown, False, ("row", "verdict", "question", "answer", "kind", "verifier", "reason"), title=title)
     earlier = "repeats an earlier row, and is asked once", "repeat an earlier row, and are asked once"
     _list_repetitions(earlier, result.read.duplicates)
-    apart = (", and is not trained on", ", and are not trained on") if result.read.heldout else ("", "")
-    copies = "for training nearly copies a held-out row", "for training nearly copy a held-out row"
-    _list_repetitions((copies[0] + apart[0], copies[1] + apart[1]), result.near)
+    _list_repetitions(copied_words(result.read), result.read.copies)
     faults = [{"row": _short(where), "column": column, "fault": fault} for where, column, fault in result.faults]
     if faults:
         console.table(faults[:MOST], False, ("row", "column", "fault"), title=f"\n{len(faults)} to mend")

@@ -71,6 +71,9 @@ def columns_of(fields: Iterable[str], plan: QuestionsConfig) -> Columns:
     if unknown := sorted(plan.columns.keys() - USUAL.keys()):
         why = f"A column may hold {', '.join(USUAL)}."
         raise ConfigError(f"run.questions.columns names {unknown[0][:80]!r}.", why, "--columns question=Q,answer=A")
+    if plan.kind not in ("", *kinds(), JUDGED):
+        why = f"There are {', '.join((*kinds(), JUDGED))}."
+        raise ConfigError(f"There is no kind of answer {plan.kind[:_SHOWN]!r}.", why, "--answer-type KIND")
     render, used = question_template(plan.template) if plan.template else (None, frozenset[str]())
     if not (render or plan.columns.keys() & {"question", "answer", "tests"}) and (layout := _published(set(fields))):
         return Columns(layout, {})
@@ -80,7 +83,8 @@ def columns_of(fields: Iterable[str], plan: QuestionsConfig) -> Columns:
     rivals = tuple(usual["answer"][1:]) if "answer" not in plan.columns and "tests" not in names else ()
     if render:
         names["question"] = TEMPLATE
-    read = {*names.values(), *rivals, *used, *({"solution"} if names.get("answer", "answer") == "answer" else ())}
+    also = {"code"} if "tests" in names else {"solution"} if names.get("answer", "answer") == "answer" else set[str]()
+    read = {*names.values(), *rivals, *used, *also}
     layout = replace(
         answers.MATH,
         name="questions",

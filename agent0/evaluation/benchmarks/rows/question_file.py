@@ -28,14 +28,15 @@ CHECK = "agent0 questions check"
 @dataclass(frozen=True)
 class QuestionSet:
     """The rows of a file, of ``heldout`` where the held-out ones have a file of their own, and by split those that can
-    be asked, in their order. ``copies`` are rows that are not trained on, as they repeat one of ``heldout``;
-    ``conflicts`` are faults between both files."""
+    be asked, in their order. ``copies`` are rows that nearly copy a held-out one, and are not trained on, unless most
+    rows of the file do so (``of_template``). ``conflicts`` are faults between both files."""
 
     rows: QuestionRows
     entries: Mapping[Split, tuple[RowTask, ...]]
     heldout: QuestionRows | None = None
     copies: tuple[Repetition, ...] = ()
     conflicts: tuple[RowError, ...] = ()
+    of_template: bool = False
 
     @cached_property
     def tasks(self) -> Mapping[Split, tuple[Task, ...]]:
@@ -90,7 +91,12 @@ def _read(rows: Dataset | None, heldout: Dataset | None, plan: str) -> QuestionS
     read = read_question_rows(rows, config)
     if heldout is not None:
         return _apart(read, read_question_rows(heldout, config))
-    return QuestionSet(read, _with_validation(_by_split(read.tasks, split_of)))
+    entries = _with_validation(_by_split(read.tasks, split_of))
+    copies = _copies(entries["train"], [*entries["validation"], *entries["test"]])
+    train = _others(entries["train"], copies)
+    of_template = len(copies) > len(train)
+    by_split = entries if of_template else {**entries, "train": train}
+    return QuestionSet(read, by_split, copies=_repetitions(copies), of_template=of_template)
 
 
 def _by_split(entries: Sequence[RowTask], split: Callable[[str], Split]) -> dict[Split, tuple[RowTask, ...]]:
@@ -114,21 +120,30 @@ def _with_validation(entries: dict[Split, tuple[RowTask, ...]]) -> dict[Split, t
 
 def _apart(read: QuestionRows, heldout: QuestionRows) -> QuestionSet:
     """Both files, without the rows for training that a row of ``heldout`` nearly is."""
-    train, copies, conflicts = [], [], []
-    nearest = near_copies([e.task.question for e in read.tasks], [e.task.question for e in heldout.tasks])
-    for entry, copy in zip(read.tasks, nearest, strict=True):
-        if copy is None:
-            train.append(entry)
-            continue
-        other = heldout.tasks[copy.reference]
-        copies.append(Repetition(entry.location, other.location, round(copy.similarity, 3)))
-        if entry.task.canonical == other.task.canonical and (conflict := conflict_of(entry, other)):
-            conflicts.append(conflict)
+    copies = _copies(read.tasks, heldout.tasks)
+    same = ((entry, other) for entry, other, _ in copies if entry.task.canonical == other.task.canonical)
+    conflicts = [conflict for entry, other in same if (conflict := conflict_of(entry, other))]
     if read.tasks and heldout.tasks and bool((first := heldout.tasks[0]).row.tests) != bool(read.tasks[0].row.tests):
         why = "Of one file the rows have tests, of the other none."
         conflicts.append(RowError(first.location, "tests", "its questions are of another kind.", why))
-    entries = _by_split(heldout.tasks, half_of) | {"train": tuple(train)}
-    return QuestionSet(read, entries, heldout, tuple(copies), tuple(conflicts))
+    entries = _by_split(heldout.tasks, half_of) | {"train": _others(read.tasks, copies)}
+    return QuestionSet(read, entries, heldout, _repetitions(copies), tuple(conflicts))
+
+
+def _copies(train: Sequence[RowTask], heldout: Sequence[RowTask]) -> list[tuple[RowTask, RowTask, float]]:
+    """The rows of ``train`` that nearly copy one of ``heldout``, each with that one and their similarity."""
+    nearest = near_copies([entry.task.question for entry in train], [entry.task.question for entry in heldout])
+    pairs = zip(train, nearest, strict=True)
+    return [(entry, heldout[copy.reference], round(copy.similarity, 3)) for entry, copy in pairs if copy]
+
+
+def _others(train: Sequence[RowTask], copies: Sequence[tuple[RowTask, RowTask, float]]) -> tuple[RowTask, ...]:
+    locations = {entry.location for entry, _, _ in copies}
+    return tuple(entry for entry in train if entry.location not in locations)
+
+
+def _repetitions(copies: Sequence[tuple[RowTask, RowTask, float]]) -> tuple[Repetition, ...]:
+    return tuple(Repetition(entry.location, other.location, similarity) for entry, other, similarity in copies)
 
 
 def _without_faults(read: QuestionSet) -> QuestionSet:

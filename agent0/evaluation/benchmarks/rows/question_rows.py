@@ -1,8 +1,9 @@
 """The rows of a file of questions as tasks; what is at fault with others, and which repeat one another."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import isnan
 
 from agent0.errors import ConfigError
 from agent0.evaluation.benchmarks import Item, answers, coding, read_item
@@ -35,7 +36,7 @@ class RowTask:
         return self.task.row
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Repetition:
     """A row that repeats another row's question; ``similarity`` is 1 where it does so word by word."""
 
@@ -64,25 +65,39 @@ def read_question_rows(rows: Dataset, plan: QuestionsConfig) -> QuestionRows:
         ConfigError: there is no row, or ``plan`` names columns that cannot be.
     """
     faults: list[RowError] = []
-    numbered = [
-        (name, number, location, row)
-        for name, text in files_in(rows.text, rows.name)
-        for number, (location, row) in enumerate(read_rows(text, name, faults))
-    ]
-    if not numbered and not faults:
+    fields, count = dict[str, None](), 0
+    for _, _, _, row in _numbered(rows, faults):
+        fields.update(dict.fromkeys(row))
+        count += 1
+    count += len(faults)
+    if not count:
         raise ConfigError(f"{rows.name} has no rows.", "It is read as JSON objects, one a line or in one list.")
-    count = len(numbered) + len(faults)
-    columns = columns_of(dict.fromkeys(field for _, _, _, row in numbered for field in row), plan)
-    entries: list[RowTask] = []
-    for name, number, location, row in numbered:
-        try:
-            entries.append(_entry(columns, row, name, number, location, plan.domain))
-        except RowError as error:
-            faults.append(error)
-    tasks, duplicates, conflicts = _once(entries)
+    columns = columns_of(fields, plan)
+    tasks, duplicates, conflicts = _once(_entries(rows, columns, plan.domain, faults))
     faults += [*_of_two_sorts(tasks), *_same_ids(tasks), *conflicts]
     faults.sort(key=lambda fault: int(fault.location.rpartition(" ")[2]))
     return QuestionRows(rows.name, columns, count, tuple(tasks), tuple(faults), tuple(duplicates))
+
+
+def _numbered(rows: Dataset, faults: list[RowError]) -> Iterator[tuple[str, int, str, Row]]:
+    """Each row's file, number from 0, location and columns. Read anew each time: a million of them are never held."""
+    for name, text in files_in(rows.text, rows.name):
+        for number, (location, row) in enumerate(read_rows(text, name, faults)):
+            yield name, number, location, row
+
+
+def _entries(rows: Dataset, columns: Columns, domain: str, faults: list[RowError]) -> Iterator[RowTask]:
+    """The rows that can be asked; what is at fault with others is added to ``faults``."""
+    for name, number, location, row in _numbered(rows, []):
+        try:
+            yield _entry(columns, _without_nan(row), name, number, location, domain)
+        except RowError as error:
+            faults.append(error)
+
+
+def _without_nan(row: Row) -> Row:
+    """``row`` with None for what is no number: so pandas and Parquet write an empty cell."""
+    return {column: None if isinstance(value, float) and isnan(value) else value for column, value in row.items()}
 
 
 def _entry(columns: Columns, row: Row, file: str, number: int, location: str, domain: str) -> RowTask:
@@ -100,7 +115,7 @@ def _entry(columns: Columns, row: Row, file: str, number: int, location: str, do
     task = _task(item if id_ in (None, "") else replace(item, id=str(id_)), domain)
     assert task.row is not None  # noqa: S101 - it has just been made
     text = "".join((task.question, task.row.id, task.row.answer, task.row.tests))
-    if not text.isascii():
+    if not text.isascii() or "\0" in text:
         _require_whole(columns, row, text, location)
     if len(text) > LONGEST:
         column = max(row, key=lambda name: len(str(row[name])))
@@ -110,7 +125,11 @@ def _entry(columns: Columns, row: Row, file: str, number: int, location: str, do
 
 
 def _require_whole(columns: Columns, row: Row, text: str, location: str) -> None:
-    """Halves of surrogate pairs are in no event."""
+    """No event holds a half of a surrogate pair, and no model a NUL."""
+    if "\0" in text:
+        column = next((name for name, value in row.items() if "\0" in str(value)), "")
+        why = f"Column {column!r}: character {str(row[column]).find(chr(0)) + 1:,} is NUL."
+        raise RowError(location, column, f"no row of {columns.layout.name}.", why, "Take it out.")
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -166,7 +185,7 @@ def _same_ids(entries: Sequence[RowTask]) -> Iterator[RowError]:
             yield RowError(entry.location, "id", f"id {entry.row.id!r} is that of {first.rpartition(', ')[2]}.")
 
 
-def _once(entries: Sequence[RowTask]) -> tuple[list[RowTask], list[Repetition], list[RowError]]:
+def _once(entries: Iterable[RowTask]) -> tuple[list[RowTask], list[Repetition], list[RowError]]:
     """Each question once, the rows that repeat one, and those that do so with another answer."""
     first: dict[str, RowTask] = {}
     duplicates, conflicts = [], []
