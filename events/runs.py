@@ -22,6 +22,8 @@ class RunStarted(Event):
     config_sha: str
     rules: dict[str, int] = Field(default_factory=dict)
     """Rule -> number of the version that the run is under (``agent0.state.rules``)."""
+    servers: dict[str, str] = Field(default_factory=dict)
+    """Role -> addresses of its model's servers, which are no part of ``config``."""
     prompts: dict[str, str] = Field(default_factory=dict)
     """Prompt name -> content hash."""
     parent: str = ""
@@ -48,6 +50,8 @@ class RunResumed(Event):
     """A paused run continues with everything that was left over."""
 
     reason: str = ""
+    servers: dict[str, str] = Field(default_factory=dict)
+    """As in ``RunStarted``, of roles whose servers are others from here on."""
 
 
 class RunCancelled(Event):

@@ -51,6 +51,7 @@ _NO_RUN = (experiments.PREFIX, budgets.PREFIX, submissions.PREFIX)
         "parent_seq": int,
         "config": str,
         "config_sha": str,
+        "servers": str,
         "prompts": str,
         "state_sha": str,
         "hidden": bool,
@@ -86,11 +87,16 @@ def _started(e: Recorded, x: facts.RunStarted) -> Row:
     return {
         **x.model_dump(include={"name", "profile", "seed", "config_sha", "parent", "parent_seq"}),
         "config": as_json(x.config),
+        "servers": as_json(x.servers),
         "prompts": as_json(x.prompts),
         "started": stamp(e),
         "student": "base",
         "student_adapter": x.student_adapter and x.student_adapter.sha256,
     }
+
+
+def _moved(servers: dict[str, str]) -> Row:
+    return {"servers": as_json(servers)} if servers else {}
 
 
 def _evaluated(e: Recorded, x: checkpoints.CheckpointEvaluated) -> Row:
@@ -104,7 +110,7 @@ def _evaluated(e: Recorded, x: checkpoints.CheckpointEvaluated) -> Row:
 _CHANGES: dict[type[Event], Callable[[Recorded, Any], Row]] = {
     facts.RunStarted: _started,
     facts.RunPaused: lambda e, x: {"paused": True},
-    facts.RunResumed: lambda e, x: {"paused": False, "failed": None},
+    facts.RunResumed: lambda e, x: {"paused": False, "failed": None} | _moved(x.servers),
     facts.RunFailed: lambda e, x: {"failed": x.reason},
     facts.RunCancelled: lambda e, x: {"ended": "cancelled", "ended_at": stamp(e)},
     facts.RunLabelled: lambda e, x: {"hidden": x.hidden, "tags": as_json(x.tags), "note": x.note},
@@ -177,7 +183,7 @@ def list_runs(
         f"{_RUNS} WHERE started IS NOT NULL {clause}AND (started, run) < (?, ?) ORDER BY started DESC, run DESC LIMIT ?"
     )
     rows = select(db, query, (*chosen.conditions().values(), *before, limit))
-    return [{k: v for k, v in row.items() if k not in ("config", "prompts")} for row in rows]
+    return [{k: v for k, v in row.items() if k not in ("config", "prompts", "servers")} for row in rows]
 
 
 def run_places(db: sqlite3.Connection, runs: Sequence[str]) -> dict[str, int]:
@@ -244,19 +250,30 @@ def _newest(db: sqlite3.Connection, before: int) -> str:
 
 
 def show_run(db: sqlite3.Connection, run: str) -> Row:
-    """Everything about one run: its row with parsed configuration.
+    """Everything about one run: its row with parsed configuration, addresses included.
 
     Raises:
         NotFoundError: there is no such run.
     """
-    return select(db, f"{_RUNS} WHERE run = ?", (resolve(db, run),), parse=("config", "prompts"))[0]
+    return _served(select(db, f"{_RUNS} WHERE run = ?", (resolve(db, run),), parse=("config", "prompts", "servers"))[0])
+
+
+def _served(row: Row) -> Row:
+    """``row`` with the addresses of its models' servers among its settings."""
+    servers, config = row.pop("servers") or {}, row["config"]
+    if judge := servers.pop("judge", ""):
+        verification = config["verification"]
+        config["verification"] = {**verification, "judge": {**verification["judge"], "base_url": judge}}
+    return row | {"config": config | {role: {**config[role], "base_url": url} for role, url in servers.items()}}
 
 
 def show_runs(db: sqlite3.Connection, runs: Sequence[str]) -> list[Row]:
-    """Everything about each of ``runs``, which are ids, in their order, but not its prompts; no row of one that is not
-    there."""
+    """Everything about each of ``runs``, which are ids, in order, without prompts and addresses; no row of one that is
+    not there."""
     query = f"{_RUNS} WHERE run IN (SELECT value FROM json_each(?))"  # noqa: S608 - text of our own
     rows = {row["run"]: row for row in select(db, query, (as_json(list(runs)),), parse=("config",))}
+    for row in rows.values():
+        del row["servers"]
     return [rows[run] for run in dict.fromkeys(runs) if run in rows]
 
 

@@ -51,7 +51,7 @@ def adopt(parent: RunState, recorded: Recorded) -> RunState:
     """The state of a fork just after its start. Its phase begins here with what is still to be requested."""
     event = recorded.event
     assert isinstance(event, RunStarted)  # noqa: S101 - the caller matched the type
-    config = RunConfig.recorded(event.config)
+    config = RunConfig.recorded(event.config, event.servers)
     names = redone(parent, config, another_base=event.another_base)
     again = [parent.tasks[name] for name in names]
     left = {name: task for name, task in parent.tasks.items() if name not in names}

@@ -67,7 +67,7 @@ def _may_complete(state: RunState, task: str) -> bool:
 def _initial(recorded: Recorded) -> RunState:
     event = recorded.event
     assert isinstance(event, runs.RunStarted)  # noqa: S101 - the caller matched the type
-    config = RunConfig.recorded(event.config)
+    config = RunConfig.recorded(event.config, event.servers)
     rules = recorded_versions(event.rules)
     state = RunState(run=recorded.run, seq=recorded.seq, config=config, config_sha=event.config_sha, rules=rules)
     state = changed(state, promoted=(Checkpoint(adapter=event.student_adapter),))

@@ -37,7 +37,9 @@ def _status(state: RunState, event: Event) -> RunState:
 
 
 def _run_resumed(state: RunState, event: runs.RunResumed) -> RunState:
-    """Resume the run; losses that made it fail are not counted again."""
+    """Resume the run; losses that made it fail are not counted again, and its servers may be others."""
+    if event.servers:
+        state = changed(state, config=state.config.served_by(event.servers))
     if state.status == "failed":
         state = changed(state, lost=(), untrained=0)
     return _status(state, event)

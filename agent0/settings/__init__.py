@@ -91,6 +91,9 @@ __all__ = [
 ]
 
 
+NOWHERE: Mapping[str, str] = {}
+
+
 class RunConfig(Frozen):
     """The settings that a run's results depend on; recorded in ``RunStarted`` together with their hash."""
 
@@ -157,22 +160,42 @@ class RunConfig(Frozen):
         """Whether a teacher proposes any of its tasks: not where all are rows of a file."""
         return not self.questions.file or self.questions.share < 1
 
+    @property
+    def servers(self) -> dict[str, str]:
+        """Addresses of the servers of its models, by role. Where it runs is no part of what a run is."""
+        return {role: actor.base_url for role, actor in self.actors.items() if actor.base_url}
+
+    @property
+    def actors(self) -> dict[str, ActorConfig]:
+        """Its models, by role, whether they are asked or not."""
+        return {"student": self.student, "teacher": self.teacher, "judge": self.verification.judge}
+
+    def served_by(self, servers: Mapping[str, str]) -> "RunConfig":
+        """The same run with other addresses of the roles in ``servers``."""
+        if not servers:
+            return self
+        changed = {role: self.actors[role].model_copy(update={"base_url": url}) for role, url in servers.items()}
+        judge = changed.pop("judge", self.verification.judge)
+        verification = self.verification.model_copy(update={"judge": judge})
+        return self.model_copy(update={**changed, "verification": verification})
+
     def to_record(self) -> tuple[dict[str, object], str]:
-        """The configuration as ``RunStarted`` stores it: JSON values, and the sha256 of their canonical text."""
-        plain = self.model_dump(mode="json")
+        """The configuration as ``RunStarted`` stores it, without ``servers``: JSON values, and the sha256 of their
+        canonical text."""
+        plain = self.served_by(dict.fromkeys(self.servers, "")).model_dump(mode="json")
         return plain, sha256(json.dumps(plain, sort_keys=True, separators=(",", ":")))
 
     @classmethod
-    def recorded(cls, plain: Mapping[str, object]) -> "RunConfig":
-        """Read the configuration of a run from its log: the one place where settings that a later version renames are
-        brought to its names."""
+    def recorded(cls, plain: Mapping[str, object], servers: Mapping[str, str] = NOWHERE) -> "RunConfig":
+        """Read the configuration of a run from its log, with the addresses of its ``servers``: the one place where
+        settings that a later version renames are brought to its names."""
         questions = dict(cast("Mapping[str, object]", plain.get("questions") or {}))
         columns = {role: questions.pop(role) for role in ("question", "answer", "id") if role in questions}
         if columns:
             questions["columns"] = {role: name for role, name in columns.items() if name}
         training = cast("Mapping[str, object]", plain.get("training") or {})
         recipes = {name: recorded_recipe(value) for name, value in training.items()}
-        return cls.model_validate({**plain, "questions": questions, "training": recipes})
+        return cls.model_validate({**plain, "questions": questions, "training": recipes}).served_by(servers)
 
 
 class Settings(Frozen):

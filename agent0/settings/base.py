@@ -21,8 +21,14 @@ MODEL_ADDRESS = r"^(https?://\S+|[^\s@]+)$"
 """Of a model server. User and password need a scheme before them: only so it is known what must not be shown."""
 
 
-SERVER_ADDRESS = r"^(https?://[^\s@?#]+)?$"
-"""Of a model server whose address is recorded with a run: without user, password and query, which may be secret."""
+_SERVER = r"https?://[^\s@?#,]+"
+
+SERVER_ADDRESS = rf"^({_SERVER})?$"
+"""Of a model server whose address the log holds: without user, password and query, which may be secret."""
+
+
+SERVER_ADDRESSES = rf"^({_SERVER}(\s*,\s*{_SERVER})*)?$"
+"""Of several that serve one model, with commas between them."""
 
 
 class Frozen(BaseModel):

@@ -4,7 +4,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from agent0.settings.base import SERVER_ADDRESS, Frozen
+from agent0.settings.base import SERVER_ADDRESSES, Frozen
 from agent0.settings.rewards import CalibratorConfig
 
 PACKAGED_MODELS = frozenset({"", "tools", "climb", "climb_teacher", "long"})
@@ -32,9 +32,9 @@ class ActorConfig(Frozen):
     )
     base_url: str = Field(
         "",
-        pattern=SERVER_ADDRESS,
-        description="openai, anthropic: address of the server, http://127.0.0.1:8000/v1; "
-        "ollama: as models.ollama_url was when the run began",
+        pattern=SERVER_ADDRESSES,
+        description="openai, anthropic: address of the server, http://127.0.0.1:8000/v1; openai: or of several that "
+        "have the same model, a list; ollama: as models.ollama_url was when the run began",
     )
     key_env: str = Field(
         "",
@@ -91,9 +91,21 @@ class ActorConfig(Frozen):
     )
 
     @property
+    def addresses(self) -> tuple[str, ...]:
+        """Each address in ``base_url`` once."""
+        return tuple(dict.fromkeys(url for part in self.base_url.split(",") if (url := part.strip())))
+
+    @property
     def as_trained(self) -> Self:
         """The role in the precision that it is trained in."""
         return self.model_copy(update={"precision": self.train_precision or self.precision})
+
+    @model_validator(mode="after")
+    def _one_server(self) -> Self:
+        """Raises ValueError where several servers are named of a provider that asks one."""
+        if len(self.addresses) > 1 and self.provider != "openai":
+            raise ValueError(f"base_url names {len(self.addresses)} servers; only provider openai takes several")
+        return self
 
     @model_validator(mode="before")
     @classmethod
@@ -101,12 +113,18 @@ class ActorConfig(Frozen):
         """Take ``provider/model`` apart, and fill in what a packaged model needs."""
         if not isinstance(settings, dict):
             return settings
-        settings = _separated(settings)
+        settings = _separated(_listed(settings))
         provider = settings.get("provider", cls.model_fields["provider"].default)
         if not is_packaged(str(provider), str(settings.get("model", ""))):
             return settings
         tokens = min(_PACKAGED_TOKENS, cls.model_fields["max_tokens"].default)
         return {"prompts": _PACKAGED_PROMPTS, "max_tokens": tokens} | settings
+
+
+def _listed(settings: dict[str, object]) -> dict[str, object]:
+    """A list of addresses as one text."""
+    urls = settings.get("base_url")
+    return {**settings, "base_url": ",".join(map(str, urls))} if isinstance(urls, list | tuple) else settings
 
 
 def _separated(settings: dict[str, object]) -> dict[str, object]:

@@ -11,7 +11,7 @@ from agent0.state.run_state import RunState
 
 
 def to_text(state: RunState) -> str:
-    """JSON of ``state`` without its settings, which the run's ``RunStarted`` holds.
+    """JSON of ``state`` without its settings, which ``RunStarted`` holds, but for the addresses of its servers.
 
     Raises:
         ValueError: it would not come back as it is, as where an event holds 1 and a state's field a float.
@@ -32,7 +32,8 @@ def from_text(text: str, config: RunConfig) -> RunState:
     raw = from_json(text)
     if not isinstance(raw, dict):
         raise ValueError("a state is a JSON object")
-    return _adapter().validate_python(raw | {"config": config})
+    servers = raw.pop("servers", {})
+    return _adapter().validate_python(raw | {"config": config.served_by(servers)})
 
 
 @cache
@@ -43,4 +44,4 @@ def _adapter() -> TypeAdapter[RunState]:
 def _text(state: RunState) -> str:
     plain: dict[str, object] = _adapter().dump_python(state, mode="json", exclude={"config"})
     sets = {"pending": sorted(state.pending), "failures": sorted(state.failures)}
-    return json.dumps(plain | sets, separators=(",", ":"))
+    return json.dumps(plain | sets | {"servers": state.config.servers}, separators=(",", ":"))

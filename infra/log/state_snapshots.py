@@ -147,7 +147,7 @@ class Snapshots:
         if (proof.run, proof.cause, recorded) != (part.run, cause.id, part.state_sha):
             raise BadPartError(f"event {part.proof} does not say what the state was")
         begun = await _start(self._log, part.run)
-        state = from_text(part.state, RunConfig.recorded(begun.config))
+        state = from_text(part.state, RunConfig.recorded(begun.config, begun.servers))
         if (state.run, state.seq, state.config_sha) != (part.run, part.seq, begun.config_sha):
             raise BadPartError("its state is of something else")
         if state.digest != recorded:

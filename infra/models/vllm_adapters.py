@@ -144,7 +144,11 @@ class VllmAdapters:
                 fresh.mkdir()
                 for name in (CONFIG, WEIGHTS):
                     (fresh / name).write_bytes(files(data)[name])
-                fresh.rename(path)
+                try:
+                    fresh.rename(path)
+                except OSError:  # another server's, or process', were written meanwhile
+                    if not path.is_dir():
+                        raise
         return lora, path
 
     def _missing(self, name: str, why: str, rank: int) -> DependencyError:

@@ -62,6 +62,7 @@ async def fork(settings: Settings, log: Log, run: str, seq: int, changes: Mappin
             "seed": config.seed,
             "config": plain,
             "config_sha": digest,
+            "servers": config.servers,
             "parent": run,
             "parent_seq": at,
             "changes": differing(parent.config, config),

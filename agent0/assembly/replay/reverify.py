@@ -179,7 +179,7 @@ async def reverify(
         begun = await begun_as(log, name) if request.commit else None
         start_event = await start_of_run(log, request.run)
         until = await extent(log, request.run, begun)
-        original = RunConfig.recorded(start_event.config)
+        original = RunConfig.recorded(start_event.config, start_event.servers)
         plan = planned(original, request.changes, request.asks)
         start = start_of("reverify", request.name, request.run, until, plan.verification.model_dump(mode="json"))
         check_same(name, begun, start)

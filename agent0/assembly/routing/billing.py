@@ -40,7 +40,7 @@ def vendor_billing(actor: ActorConfig, router: RouterSettings) -> str:
     if actor.provider == "anthropic" and not actor.base_url:
         return "anthropic"
     named = actor.provider if f"{actor.provider}/{actor.model}" in router.prices else ""
-    return vendor_of(actor.base_url) or named
+    return next(filter(None, map(vendor_of, actor.addresses)), named)
 
 
 def stand_ins(actor: ActorConfig, router: RouterSettings) -> list[ActorConfig]:

@@ -45,10 +45,10 @@ async def server_profile(actor: ActorConfig, settings: Settings, rank: int) -> "
     Returns None where the server asks for a key that is missing here, which is said elsewhere.
 
     Raises:
-        DependencyError, TransientError, OperationError, AuthError: as ``OpenAIServer.check``.
+        DependencyError, TransientError, OperationError, AuthError: as ``OpenAIServers.check``.
     """
-    from agent0.infra.models.openai.provider import OpenAIServer
     from agent0.infra.models.openai.server_facts import key_of
+    from agent0.infra.models.openai.several import opened
 
     overrides: dict[str, object] = {"timeout_s": min(actor.timeout_s, PROBE_S)}
     keyless = False
@@ -59,7 +59,7 @@ async def server_profile(actor: ActorConfig, settings: Settings, rank: int) -> "
     if not Path(actor.tokenizer).expanduser().is_dir():
         overrides |= {"tokenizer": ""}
     changed = actor.model_copy(update=overrides)
-    server = OpenAIServer(changed, artifact_store(settings), shared=shared_folder(settings))
+    server = opened(changed, artifact_store(settings), shared=shared_folder(settings))
     try:
         return await server.check(rank)
     except AuthError:

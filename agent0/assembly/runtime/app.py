@@ -120,7 +120,8 @@ async def run_handlers(app: App, stands: Callable[[], None] = lambda: None) -> N
 def started(settings: Settings, name: str = "", warm: WarmStart | None = None) -> Recorded:
     """The beginning of a new run of ``settings``, to be appended; ``.run`` is its new id. ``warm``: the adapter that
     its student begins with."""
-    config, digest = settings.recorded_run.to_record()
+    run = settings.recorded_run
+    config, digest = run.to_record()
     roles = {"teacher": settings.run.teacher.prompts, "student": settings.run.student.prompts}
     plan, kinds = settings.run.curriculum, (False, True) if settings.run.curriculum.long else (False,)
     domains = dict.fromkeys([*plan.domains, *filter(None, [settings.run.questions.domain])])
@@ -141,6 +142,7 @@ def started(settings: Settings, name: str = "", warm: WarmStart | None = None) -
         seed=settings.run.seed,
         config=config,
         config_sha=digest,
+        servers=run.servers,
         rules=dict(VERSIONS),
         prompts={p.name: p.version for p in prompts},
         student_adapter=warm and warm.adapter,

@@ -82,18 +82,36 @@ async def prepared(
     return await with_policy(settings)
 
 
-def resumption(settings: Settings, row: Row) -> Recorded | None:
-    """The event with which the run of ``row`` goes on, caused by the failure where it failed; None where it is running,
-    unless it has a time, which does not pass while no process carries it.
+def moved_servers(settings: Settings, row: Row) -> dict[str, str]:
+    """Where the run of ``row`` asks its models from now on, by role: empty where ``settings`` name no other address.
 
     Raises:
-        OperationError: it was cancelled or deleted.
+        OperationError: a role of which they name one has no server at an address.
+    """
+    run = RunConfig.recorded(row["config"])
+    keys = {role: f"run.{'verification.judge' if role == 'judge' else role}.base_url" for role in run.actors}
+    typed = {role: url for role, url in settings.run.servers.items() if keys[role] in settings.typed}
+    moved = {role: url for role, url in typed.items() if run.actors[role].provider == "openai"}
+    if typed and not moved:
+        why = f"No model of run {row['run']} that these name is at an address."
+        raise OperationError("These servers cannot be asked.", why, "Leave the address out.")
+    return run.served_by(moved).servers if moved else {}
+
+
+def resumption(settings: Settings, row: Row) -> Recorded | None:
+    """The event with which the run of ``row`` goes on, caused by the failure where it failed; None where it is running,
+    unless it has a time, which does not pass while no process carries it, or its servers are others.
+
+    Raises:
+        OperationError: it was cancelled or deleted, or has no such servers.
     """
     name, status = str(row["run"]), row["status"]
     if status in ("cancelled", "deleted"):
         why = f"A {status} run is over; start another."
         raise OperationError(f"Run {name} is {status}.", why, f"See: agent0 run show {name}")
-    begin = recorded(name, RunResumed())
+    begin = recorded(name, RunResumed(servers=(servers := moved_servers(settings, row))))
+    if status == "running" and servers:
+        return begin
     if status == "running" and row["config"].get("time_limit") and carriers(settings) == []:
         return begin
     if status not in ("paused", "failed"):
@@ -184,7 +202,7 @@ async def fitted_begin(app: App, begin: Recorded | None, observer: Observer) -> 
     """
     if begin is None or not isinstance(begin.event, RunStarted):
         return begin
-    original = RunConfig.recorded(begin.event.config)
+    original = RunConfig.recorded(begin.event.config, begin.event.servers)
     run, notice = fitted(app, original)
     if notice:
         observer.say(notice, warning=True)
@@ -196,7 +214,7 @@ async def fitted_begin(app: App, begin: Recorded | None, observer: Observer) -> 
     if run == original:
         return begin
     config, digest = run.to_record()
-    event = begin.event.model_copy(update={"config": config, "config_sha": digest})
+    event = begin.event.model_copy(update={"config": config, "config_sha": digest, "servers": run.servers})
     return begin.model_copy(update={"event": event})
 
 

@@ -242,10 +242,10 @@ def _ollama(actor: ActorConfig, settings: Settings, _: Artifacts) -> Model:
 
 def _openai(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
     check_openai(actor)
-    from agent0.infra.models.openai.provider import OpenAIServer
+    from agent0.infra.models.openai.several import opened
 
     free = not vendor_billing(actor, settings.router)  # the gateway asks again where each try has its price
-    return OpenAIServer(actor, artifacts, shared=shared_folder(settings), patient=free)
+    return opened(actor, artifacts, shared=shared_folder(settings), patient=free)
 
 
 def _train_openai(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:

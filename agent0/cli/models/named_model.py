@@ -20,12 +20,12 @@ Model = Annotated[
 ]
 
 BaseUrl = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--base-url",
         metavar="URL",
-        help="A server of OpenAI's API plays student and teacher: vLLM, SGLang, llama.cpp, LM Studio, Ollama's /v1. "
-        "Without --profile that is openai; --model is a name at that server.",
+        help="A server of OpenAI's API plays student and teacher: vLLM, SGLang, llama.cpp, LM Studio, Ollama's /v1; "
+        "once for each of several with the same model. Without --profile that is openai; --model is a name there.",
     ),
 ]
 KeyEnv = Annotated[
@@ -33,15 +33,15 @@ KeyEnv = Annotated[
 ]
 
 
-def model_or_server(model: str | None, base_url: str | None, key_env: str | None) -> dict[str, str | None]:
+def model_or_server(model: str | None, base_url: list[str] | None, key_env: str | None) -> dict[str, str | None]:
     """Return the flags of ``flags.settings`` for the ``model`` of both roles: one of the server of OpenAI's API at
-    ``base_url`` where that is named."""
-    values = {"base_url": base_url, "key_env": key_env}
+    ``base_url``, or of several, where that is named."""
+    values = {"base_url": ",".join(base_url) if base_url else None, "key_env": key_env}
     server = {f"run__{role}__{name}": value for role in BOTH for name, value in values.items()}
     return {**model_flags(model, SERVED if base_url else None, *BOTH), **server}
 
 
-def profile_of(profile: str | None, base_url: str | None) -> str | None:
+def profile_of(profile: str | None, base_url: list[str] | None) -> str | None:
     """The ``profile`` that is named, else that of a server where its ``base_url`` is."""
     return profile or (SERVED if base_url else None)
 

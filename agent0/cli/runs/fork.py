@@ -45,6 +45,6 @@ def fork(
     if detach:
         console.record({"run": begin.run, "parent": source, "parent_seq": begin.event.parent_seq}, as_json)
         return
-    require(settings, RunConfig.recorded(begin.event.config), wait)
+    require(settings, RunConfig.recorded(begin.event.config, begin.event.servers), wait)
     news = f"Run {begin.run}: from {source} at event {begin.event.parent_seq}, data in {settings.home}"
     follow_to_end(settings, begin.run, begin, news, with_handlers=True, as_json=as_json, wait=wait)

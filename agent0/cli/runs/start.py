@@ -8,7 +8,7 @@ import typer
 from agent0.assembly.log.carriers import carrier_line, carriers
 from agent0.assembly.models.warm_start import warm_start
 from agent0.assembly.runtime.app import started
-from agent0.assembly.runtime.execution import prepared, resumption
+from agent0.assembly.runtime.execution import moved_servers, prepared, resumption
 from agent0.assembly.validate.questions import document_notes, question_notes
 from agent0.cli import console, flags, lookup
 from agent0.cli.models.named_model import BaseUrl, KeyEnv, Model, model_or_server, profile_of
@@ -126,6 +126,7 @@ def _say_rows(chosen: RunConfig, run: RunConfig) -> None:
 def resume(
     run: console.Run = "LAST",
     profile: console.Profile = None,
+    base_url: BaseUrl = None,
     pairs: console.Set = None,
     plugin: console.Plugin = None,
     detach: Detach = False,
@@ -134,8 +135,8 @@ def resume(
     as_json: console.Json = False,
 ) -> None:
     """Go on with a run that was stopped or paused, or with what a failed one has. What it does was fixed when it
-    started."""
-    settings = flags.settings(profile, pairs, plugins=plugin)
+    started; the addresses of its servers were not."""
+    settings = flags.settings(profile, pairs, plugins=plugin, **model_or_server(None, base_url, None))
     row = lookup.run_row(run, settings)
     name = str(row["run"])
     if row["status"] == "finished":
@@ -149,7 +150,8 @@ def resume(
         console.record({"run": name, "status": "running"}, as_json)
         return
     if not no_handlers:
-        require(settings, RunConfig.recorded(row["config"]), wait)
+        servers = moved_servers(settings, row)
+        require(settings, RunConfig.recorded(row["config"]).served_by(servers), wait)
         if row["status"] == "running" and carriers(settings):
             console.say(f"{carrier_line(settings, name)} This process shares the work.", "yellow")
     news = f"Run {name} goes on: profile {row['profile']}, seed {row['seed']}"

@@ -18,8 +18,8 @@ LOADED = (("/api/ps", "models", "context_length"), ("/api/v0/models", "data", "l
 
 
 def root_of(base_url: str) -> str:
-    """The address without the ``/v1`` that OpenAI's API lies under."""
-    return base_url.rstrip("/").removesuffix("/v1")
+    """The (first) address without the ``/v1`` that OpenAI's API lies under."""
+    return base_url.partition(",")[0].strip().rstrip("/").removesuffix("/v1")
 
 
 def key_of(actor: ActorConfig) -> str:

@@ -121,8 +121,8 @@ def _roles(case: Case) -> list[str]:
     """The roles whose model server is waited for: those whose address it says, or whose handlers wait for a server."""
     messages = " ".join(wait.message for wait in case.waits)
     actors = {"student": case.config.student, "teacher": case.config.teacher}
-    roots = {role: actor.base_url.rstrip("/").removesuffix("/v1") for role, actor in actors.items()}
-    named = [role for role, root in roots.items() if root and root in messages]
+    roots = {role: [url.rstrip("/").removesuffix("/v1") for url in actor.addresses] for role, actor in actors.items()}
+    named = [role for role, urls in roots.items() if any(url in messages for url in urls)]
     waiting = {name for wait in case.waits for name in wait.waiting}
     roles = [role for role in named if waiting & ASKED_BY[role]]
     return roles or named

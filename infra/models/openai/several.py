@@ -1,0 +1,134 @@
+"""One model on several servers of OpenAI's API: each call goes to the one with the fewest under way. One that fails is
+left alone for a while, and its calls go to the others."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic
+
+from agent0.errors import Agent0Error, DependencyError, RefusedError, TransientError
+from agent0.infra.models.openai.provider import OpenAIServer, Profile
+from agent0.ports.models import GenerateRequest, Generation, Listen
+from agent0.ports.storage import Artifacts
+from agent0.routing.breaker import Breaker
+from agent0.settings import ActorConfig
+
+ALONE_S = 2.0
+"""Seconds for which a server that failed is left alone at first."""
+
+
+@dataclass
+class _Member:
+    """A server with its address, how it fares, and how many calls it has."""
+
+    server: OpenAIServer
+    address: str
+    breaker: Breaker
+    calls: int = 0
+
+
+class OpenAIServers:
+    """The ``Model`` port on the model that each server at ``actor.addresses`` has; the rest as in ``OpenAIServer``."""
+
+    streams = True
+
+    def __init__(
+        self,
+        actor: ActorConfig,
+        artifacts: Artifacts | None = None,
+        *,
+        shared: Path | None,
+        patient: bool,
+    ) -> None:
+        self._members = [
+            _Member(
+                OpenAIServer(actor.model_copy(update={"base_url": url}), artifacts, shared=shared, patient=patient),
+                url,
+                Breaker(1, ALONE_S),
+            )
+            for url in actor.addresses
+        ]
+        self.name = self._members[0].server.name
+
+    async def generate(self, request: GenerateRequest) -> Generation:
+        """Write one turn on one server, and where that fails on the next, until each has failed; errors are those of
+        the last, as of ``OpenAIServer.generate``. What was passed on before a failure is not written again."""
+        failure: Agent0Error | None = None
+        left, heard = list(self._members), _Heard(request.listen) if request.listen else None
+        while member := self._chosen(left, failure is None):
+            left.remove(member)
+            member.calls += 1
+            try:
+                turn = await member.server.generate(replace(request, listen=heard))
+            except (DependencyError, TransientError) as error:
+                member.breaker.fail(monotonic())
+                if heard and heard.any:
+                    raise
+                failure = error
+            else:
+                member.breaker.succeed()
+                self.name = turn.model
+                return turn
+            finally:
+                member.calls -= 1
+        assert failure  # noqa: S101 - the first is always asked
+        raise failure
+
+    async def check(self, rank: int = 0) -> Profile:
+        """Find out what the servers do, as ``OpenAIServer.check``; some may be away, as long as one is not.
+
+        Raises:
+            RefusedError: two of them differ in the model, in what comes back of a turn, or in their kind.
+        """
+        checks = (member.server.check(rank) for member in self._members)
+        results = await asyncio.gather(*checks, return_exceptions=True)
+        profiles = {
+            member.address: result
+            for member, result in zip(self._members, results, strict=True)
+            if isinstance(result, Profile)
+        }
+        for result in results:
+            if isinstance(result, BaseException) and not (profiles and isinstance(result, DependencyError)):
+                raise result
+        (address, first), *others = profiles.items()
+        for other, profile in others:
+            if _essence(profile) != _essence(first):
+                why = f"{address} has {_essence(first)}, {other} has {_essence(profile)}."
+                raise RefusedError("These servers are no copies of one another.", why, "Correct run.<role>.base_url.")
+        return first
+
+    async def close(self) -> None:
+        """Close the connections."""
+        for member in self._members:
+            await member.server.close()
+
+    def _chosen(self, left: Sequence[_Member], first: bool) -> _Member | None:
+        """The one of ``left`` that is asked next: of those that work, that with the fewest calls. The ``first`` try of
+        a call is made even where none does."""
+        by_calls, time_s = sorted(left, key=lambda member: member.calls), monotonic()
+        working = (member for member in by_calls if not member.breaker.wait_s(time_s))
+        return next(working, by_calls[0] if first and by_calls else None)
+
+
+class _Heard:
+    """Passes on what is written, and notes whether anything was."""
+
+    def __init__(self, listen: Listen) -> None:
+        self._listen, self.any = listen, False
+
+    def __call__(self, text: str) -> None:
+        self.any = self.any or bool(text)
+        self._listen(text)
+
+
+def opened(
+    actor: ActorConfig, artifacts: Artifacts | None, *, shared: Path | None, patient: bool = True
+) -> OpenAIServer | OpenAIServers:
+    """The model of ``actor`` on its server, or on its servers; raises as ``OpenAIServer``."""
+    several = len(actor.addresses) > 1
+    return (OpenAIServers if several else OpenAIServer)(actor, artifacts, shared=shared, patient=patient)
+
+
+def _essence(profile: Profile) -> tuple[str, str, str]:
+    return profile.model, profile.capture, profile.kind
