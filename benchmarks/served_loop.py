@@ -4,7 +4,7 @@
     python -m benchmarks.served_loop [--seeds 0,1] [--folder FOLDER] [--write]
 
 One run after the other, each in a data folder of its own under FOLDER. What is finished stays: the same command goes on
-with the rest. ``--write`` makes docs/results/serving-loop.md.
+with the rest. ``--write`` makes docs/results/serving-loop.md but for its last part (``benchmarks.served_clock``).
 """
 
 import argparse
@@ -40,9 +40,9 @@ from agent0.rollout.claim_check import redeem
 from agent0.settings import Settings
 from agent0.stats.across_seeds import Mean, mean_of, tested
 from agent0.training.objectives.policy_gradient import token_logprobs
+from benchmarks.served_clock import HEADING, PAGE
 from tests.llama_server import MISSING, serving
 
-PAGE = Path(__file__).parents[1] / "docs" / "results" / "serving-loop.md"
 SERVED, HERE = "llamacpp", "tiny"
 NEAR = 1e-9
 """Percentage points that the arithmetic of a mean may lose."""
@@ -180,16 +180,12 @@ def page(found: dict[tuple[str, int], Line], proofs: dict[int, tuple[list[Line],
         inside=sum(row["inside"] for row in rows),
         final=rows[-1],
         iterations=found[SERVED, seeds[0]]["iterations"],
-        runs=[{"profile": p, "seed": s, **{k: one[k] for k in RUN}} for (p, s), one in sorted(found.items())],
         proofs=compared,
         largest=max(row["largest"] for row in compared),
         scale=max(row["base"] for row in compared),
         verified=[{"seed": s, **one} for s, (_, one) in sorted(proofs.items())],
         made=f"xllamacpp {version('xllamacpp')}, torch {torch.__version__}, {platform.machine()}, code {code_rev()}",
     )
-
-
-RUN = ("run", "attempts", "events", "wall_s")
 
 
 def main() -> None:
@@ -214,7 +210,8 @@ def main() -> None:
     made = page(found, proofs, seeds)
     print(made)
     if asked.write:
-        PAGE.write_text(made, encoding="utf-8")
+        clock = "".join(PAGE.read_text(encoding="utf-8").partition(HEADING)[1:])
+        PAGE.write_text(f"{made.rstrip()}\n\n{clock}", encoding="utf-8")
 
 
 if __name__ == "__main__":

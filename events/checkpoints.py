@@ -26,6 +26,8 @@ class TrainingRequested(Event):
     state_sha: str
     parent_optimizer: Artifact | None = None
     """What the optimizer remembered of the parent, where the training goes on with that."""
+    earlier: str = ""
+    """The checkpoint before the parent, where it wrote some of this iteration while the parent was trained."""
 
 
 class CheckpointTrained(Event):
@@ -53,6 +55,8 @@ class CheckpointTrained(Event):
     """Share of all trajectories and examples that other models wrote, by model; empty: all is the student's own."""
     optimizer: Artifact | None = None
     """What the optimizer remembers of the adapter, where the next training may go on with that."""
+    authors: dict[str, int] = Field(default_factory=dict)
+    """Tokens of ``samples`` by the checkpoint that wrote them."""
 
 
 class TrainingMeasured(Event):

@@ -57,5 +57,5 @@ async def evaluate_item(
 async def _scored(evaluation: str, run: RunState, history: History) -> list[EvaluationItemScored]:
     """All items of an evaluation of the present phase, as of the state."""
     kinds = [EvaluationItemScored.__name__]
-    scored = [r.event async for r in history.read(run.run, kinds, after=run.entered, until=run.seq)]
+    scored = [r.event async for r in history.read(run.run, kinds, after=run.in_training.entered, until=run.seq)]
     return [event for event in scored if isinstance(event, EvaluationItemScored) and event.evaluation == evaluation]

@@ -14,6 +14,7 @@ from agent0.state.run_state import ValidationScore
 async def judge_checkpoint(event: CheckpointEvaluated | ReactionDropped, run: RunState) -> list[Event]:
     """Judge the candidate's validation score once nothing more of it is scored, or given up; test scores never select
     anything, and benchmarks only where ``evaluation.benchmark_gate`` is on."""
+    run = run.in_training
     candidate = run.candidate
     if run.phase != "judging" or run.entered != run.seq or candidate is None:
         return []

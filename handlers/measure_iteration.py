@@ -12,9 +12,8 @@ from agent0.run.requests import pending_ids
 @on(TrainingRequested)
 async def measure_iteration(event: TrainingRequested, run: RunState) -> list[Event]:
     """Measure the iteration once: at the first of its trainings."""
+    run = run.in_training
     if run.phase != "training" or event.checkpoint != next(iter(pending_ids(run)), ""):
         return []
-    measures = measure(run)
-    return [
-        IterationMeasured(iteration=run.iteration, student=run.student.id, teacher=run.teacher.id, measures=measures)
-    ]
+    measures, (student, teacher) = measure(run), run.authors or (run.student.id, run.teacher.id)
+    return [IterationMeasured(iteration=run.iteration, student=student, teacher=teacher, measures=measures)]

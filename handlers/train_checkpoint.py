@@ -16,5 +16,6 @@ async def train_checkpoint(
 ) -> list[Event]:
     """Return the dataset, named event by event, and the checkpoint; or the latter alone where there is nothing to learn
     from. Models that can give their memory back do so first."""
-    await make_room(run.config, models)
+    if not run.config.training.steps_off_policy:  # else they write while this goes on
+        await make_room(run.config, models)
     return await make_checkpoint(event, run.run, run.config, trainers, history, artifacts)

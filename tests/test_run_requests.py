@@ -13,7 +13,8 @@ from agent0.events.values import Artifact, Task
 from agent0.run.forking import redone
 from agent0.run.requests import REQUESTS, attempt_requests, drop, evaluation_id, evaluation_progress, pending_ids
 from agent0.settings import RunConfig
-from agent0.state.run_state import AttemptState, Checkpoint, EvaluationState, RunState, TaskState, ValidationScore
+from agent0.state.measurements import EvaluationState
+from agent0.state.run_state import AttemptState, Checkpoint, RunState, TaskState, ValidationScore
 from agent0.tasks.seeds import derive_seed
 
 ADAPTER = Artifact(sha256="a" * 64, size=1)

@@ -19,7 +19,8 @@ from agent0.events.values import Artifact
 from agent0.rollout.confidence.calibration import Candidate, MeasuredCalibrator
 from agent0.settings import EvaluationConfig, RunConfig
 from agent0.state import run_state
-from agent0.state.run_state import Checkpoint, Proposals, RunState, ValidationScore
+from agent0.state.measurements import Proposals
+from agent0.state.run_state import Checkpoint, RunState, ValidationScore
 from agent0.stats.calibrators import Bin
 from agent0.stats.intervals import wilson
 from agent0.stats.paired_tests import agreeing, compare, outcomes

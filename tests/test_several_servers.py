@@ -80,7 +80,7 @@ async def test_calls_are_spread_by_how_many_each_has(model: OpenAIServers, pair:
 @pytest.mark.parametrize("fault", ["closed", "down", *MIDWAY])
 async def test_what_fails_on_one_is_written_by_the_other(fault: str, pair: list[OpenAIStandIn]) -> None:
     expected = await alone(pair[1], 12)
-    model = opened(*(server.url for server in pair), silent_s=0.2)
+    model = opened(*(server.url for server in pair), silent_s=0.5 if fault == "silent" else 30)
     await asyncio.gather(*(member.server.profile() for member in model._members))
     pair[0].faults[:] = [fault] * 12
     assert await written(model, 12) == expected
@@ -116,13 +116,26 @@ async def test_where_all_died_the_call_waits_as_for_one(pair: list[OpenAIStandIn
 
 
 async def test_what_was_heard_is_not_written_again(pair: list[OpenAIStandIn]) -> None:
-    model, heard = opened(*(server.url for server in pair), silent_s=0.2), list[str]()
+    model, heard = opened(*(server.url for server in pair)), list[str]()
     await asyncio.gather(*(member.server.profile() for member in model._members))
     for server in pair:
         server.faults[:] = ["broken"]
     with pytest.raises(Agent0Error):
         await model.generate(replace(ask(), listen=heard.append))
     assert heard and sorted(map(turns, pair)) == [0, 1]
+    await model.close()
+
+
+async def test_one_whose_tries_have_a_price_is_asked_once_a_call(pair: list[OpenAIStandIn]) -> None:
+    both = ",".join(f"{server.url}/v1" for server in pair)
+    model = several.opened(actor("", base_url=both), None, shared=None, patient=False)
+    assert isinstance(model, OpenAIServers)
+    await asyncio.gather(*(member.server.profile() for member in model._members))
+    pair[0].faults[:] = ["down"]
+    with pytest.raises(Agent0Error):
+        await model.generate(ask())
+    assert turns(pair[1]) == 0
+    assert (await model.generate(ask())).token_ids and turns(pair[1]) == 1
     await model.close()
 
 

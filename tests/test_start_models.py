@@ -68,7 +68,7 @@ def test_who_resumes_asks_the_server_that_the_run_began_with(tmp_path: Path) -> 
     there = held(tmp_path, "ollama", models__ollama_url="http://10.1.2.3:11434")
     event = started(there).event
     assert isinstance(event, RunStarted)
-    actor, later = RunConfig.recorded(event.config).student, held(tmp_path, "ollama")
+    actor, later = RunConfig.recorded(event.config, event.servers).student, held(tmp_path, "ollama")
     assert later.models.ollama_address(actor) == "http://10.1.2.3:11434"
     moved = held(tmp_path, "ollama", models__ollama_url="http://10.9.9.9:11434")
     assert moved.models.ollama_address(actor) == "http://10.9.9.9:11434", "what is said now wins"

@@ -19,7 +19,7 @@ from agent0.handlers import handlers
 from agent0.infra.models.scripted import Scripted
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RunConfig
-from agent0.state.run_state import Proposals
+from agent0.state.measurements import Proposals
 from agent0.stats.intervals import fisher
 from tests.play import play
 from tests.world import Opened, TellingModel, ports, small, started

@@ -12,16 +12,17 @@ import pytest_asyncio
 
 from agent0.assembly.routing.server_probes import probe_openai
 from agent0.config.loading import load
-from agent0.errors import DependencyError, OperationError
+from agent0.errors import DependencyError, OperationError, TransientError
 from agent0.events.values import Artifact
 from agent0.infra.engine.adapter import Adapter, lora_settings, pack
 from agent0.infra.models import vllm_adapters
 from agent0.infra.models.openai.provider import OpenAIServer
 from agent0.infra.models.transformers import BASE
+from agent0.infra.models.vllm_adapters import swapped
 from tests.adapters import adapter, tensors
 from tests.conformance_model import ask, essence
 from tests.memory import MemoryArtifacts
-from tests.openai_server import OpenAIStandIn, actor, serving
+from tests.openai_server import Drawn, OpenAIStandIn, actor, serving
 
 
 @pytest.fixture
@@ -94,6 +95,68 @@ async def test_one_that_answers_with_another_adapter_is_found_out(model: OpenAIS
     server.answer = stale  # type: ignore[method-assign]
     with pytest.raises(DependencyError, match=f"answers exactly as agent0-{first.sha256}"):
         await model.generate(replace(ask(), adapter=second))
+
+
+async def test_an_answer_in_another_name_is_no_answer(model: OpenAIServer, server: OpenAIStandIn) -> None:
+    """Neither that of another adapter, nor the base's, nor where the base was asked; who says nothing is believed."""
+    one, answer, wrong = trained(model), server.answer, dict[str, str]()
+    await model.generate(replace(ask(), adapter=one))
+
+    def renamed(method: str, path: str, body: dict[str, Any], key: str) -> tuple[int, Any]:
+        status, found = answer(method, path, body, key)
+        parts = found if isinstance(found, list) else []
+        return status, [part | wrong if "model" in part else part for part in parts] or found
+
+    server.answer = renamed  # type: ignore[method-assign]
+    for name, which in (("student", one), ("agent0-other", one), ("agent0-other", None)):
+        wrong["model"] = name
+        with pytest.raises(TransientError, match=f"answered as {name}"):
+            await model.generate(replace(ask(), adapter=which))
+    wrong["model"] = ""
+    assert (await model.generate(replace(ask(), adapter=one))).token_ids
+
+
+async def test_one_that_is_lost_while_it_writes_is_found_out(model: OpenAIServer, server: OpenAIStandIn) -> None:
+    one, answer = trained(model), server.answer
+    await model.generate(replace(ask(), adapter=one))
+
+    def losing(method: str, path: str, body: dict[str, Any], key: str) -> tuple[int, Any]:
+        found = answer(method, path, body, key)
+        if path == "/v1/completions":
+            server.adapters.clear()
+        return found
+
+    server.answer = losing  # type: ignore[method-assign]
+    with pytest.raises(TransientError, match=f"lost adapter {one.sha256[:12]}"):
+        await model.generate(replace(ask(), adapter=one))
+    server.answer = answer  # type: ignore[method-assign]
+    assert (await model.generate(replace(ask(), adapter=one))).token_ids
+
+
+async def test_other_weights_under_the_same_name_are_found_out(model: OpenAIServer, server: OpenAIStandIn) -> None:
+    """At the next adapter: on a server that was started again, and on a copy that is none."""
+    await model.generate(replace(ask(), adapter=trained(model)))
+    draw, weights = server.draw, model._weights
+
+    def other(prompt: list[int], seed: int, most: int, by: str = "", heat: float = 1.0) -> Drawn:
+        drawn = draw(prompt, seed, most, by, heat)
+        return replace(drawn, logprobs=[one - 2.5 for one in drawn.logprobs])
+
+    server.draw = other  # type: ignore[method-assign]
+    copy = OpenAIServer(actor(server.url), model._artifacts, shared=model._shared, weights=weights)
+    for asked in (model, copy):
+        server.adapters.clear()
+        with pytest.raises(DependencyError, match="weights of before"):
+            await asked.generate(replace(ask(), adapter=trained(model, 1)))
+    await copy.close()
+
+
+def test_rounding_is_no_swap() -> None:
+    first = (-0.1, -0.2, -0.3, -0.4)
+    assert not swapped(first, first) and not swapped((), first)
+    assert not swapped(first, tuple(one + 0.04 for one in first))
+    assert not swapped(first, (-0.1, -0.2, -4.0, -5.0)), "it went on otherwise behind a tie"
+    assert swapped(first, (-1.1, -0.2, -1.3, -0.4))
 
 
 async def test_an_adapter_that_changes_nothing_may_answer_as_the_base(

@@ -22,7 +22,8 @@ from agent0.events.values import Task
 from agent0.ports.storage import Artifacts, History
 from agent0.ports.training import Trainers, TrainJob
 from agent0.settings import GainConfig, RunConfig
-from agent0.state.run_state import GainState, RunState
+from agent0.state.measurements import GainState
+from agent0.state.run_state import RunState
 from agent0.tasks.families import Family, requested_families
 from agent0.tasks.splits import heldout
 from agent0.training.dataset import collect_trajectories

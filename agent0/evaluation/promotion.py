@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass
 
 from agent0.events.values import PairedTest
 from agent0.settings import EvaluationConfig
-from agent0.state.run_state import Checkpoint, Proposals, ValidationScore
+from agent0.state.measurements import Proposals
+from agent0.state.run_state import Checkpoint, ValidationScore
 from agent0.stats.intervals import fisher
 from agent0.stats.paired_tests import FELL, LEVEL, Difference, agreeing, compare, holm, outcomes
 

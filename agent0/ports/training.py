@@ -18,6 +18,7 @@ class Sample:
 
     ``over`` is the trajectory that this one is preferred to (preference pairs only). ``source`` says whose tokens are
     learned: the policy's ``own``, what its base was ``taught``, or an example that was ``made`` of its attempts.
+    ``stale``: a checkpoint before the parent wrote it.
     """
 
     trajectory: Trajectory
@@ -26,6 +27,7 @@ class Sample:
     weight: float = 1.0
     over: Trajectory | None = None
     source: Source = "own"
+    stale: bool = False
 
 
 @dataclass(frozen=True)

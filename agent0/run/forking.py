@@ -14,7 +14,8 @@ from agent0.state.run_state import Checkpoint, RunState
 def has_another_base(state: RunState, config: RunConfig) -> bool:
     """Whether a fork of ``state`` with ``config`` has another student model, and no checkpoint of the one before."""
     before, after = state.config.student, config.student
-    checkpoints = (*state.promoted, *([state.candidate] if state.candidate else []))
+    candidate = state.in_training.candidate
+    checkpoints = (*state.promoted, *([candidate] if candidate else []))
     renamed = (before.provider, before.model) != (after.provider, after.model)
     return renamed and all(checkpoint.adapter is None for checkpoint in checkpoints)
 
@@ -24,10 +25,30 @@ def redone(state: RunState, config: RunConfig, *, another_base: bool = False) ->
     would have requested others, or has ``another_base``."""
     if state.phase != "tasks":
         return ()
+    if _is_ahead(state):
+        return tuple(sorted(state.tasks))
     whole = another_base or _shape(state.config) != _shape(config)
     measured = state.measures_gain and config.rewards.gain.subsets > 0  # then rewards come after all tasks
     done = {name for name, task in state.tasks.items() if (task.ready if measured else task.done)}
     return tuple(sorted(name for name in state.tasks if whole or name not in done))
+
+
+def _is_ahead(state: RunState) -> bool:
+    """Whether tasks are attempted while the iteration before trains, is evaluated or judged."""
+    return state.learning is not None and state.learning.phase != "done"
+
+
+def _without_ahead(state: RunState) -> RunState:
+    """The state before the next iteration was begun beside a training: a fork begins it again, after that."""
+    if not _is_ahead(state):
+        return replace(state, learning=None)
+    return replace(
+        state.in_training,
+        learning=None,
+        starts=state.starts[:-1],
+        task_count=state.task_count - len(state.tasks),
+        attempt_count=state.attempt_count - sum(len(task.attempts) for task in state.tasks.values()),
+    )
 
 
 def _shape(config: RunConfig) -> tuple[object, ...]:
@@ -53,7 +74,8 @@ def adopt(parent: RunState, recorded: Recorded) -> RunState:
     assert isinstance(event, RunStarted)  # noqa: S101 - the caller matched the type
     config = RunConfig.recorded(event.config, event.servers)
     names = redone(parent, config, another_base=event.another_base)
-    again = [parent.tasks[name] for name in names]
+    parent = _without_ahead(parent)
+    again = [parent.tasks[name] for name in names if name in parent.tasks]
     left = {name: task for name, task in parent.tasks.items() if name not in names}
     state = replace(
         parent,

@@ -5,7 +5,7 @@ Both are pure, so that any past state can be rebuilt and any past decision check
 
 from itertools import chain, islice
 
-from agent0.events import alarms, runs, tasks
+from agent0.events import alarms, checkpoints, runs, tasks
 from agent0.events.base import Event, Recorded
 from agent0.run.forking import adopt
 from agent0.run.reducers import FOLDS
@@ -34,13 +34,15 @@ def evolve(state: RunState | None, recorded: Recorded) -> RunState | None:
     if recorded.run != state.run or recorded.seq <= state.seq:
         return state
     state = changed(state, just_settled="") if state.just_settled else state
-    fold = FOLDS.get(type(recorded.event))
-    after = fold(state, recorded.event) if fold else state
+    after = _folded(state, recorded.event)
     moved = after is not state
     after = changed(after, seq=recorded.seq, clock=_clock(after, recorded))
-    if state.status == "failed" and after.status == "running" and run_failed(state):
-        return changed(after, entered=recorded.seq)  # its phase had begun, and nothing was requested
-    return _advance(after) if moved and _may_complete(after, recorded.task) else after
+    if state.status == "failed" and after.status == "running" and any(map(run_failed, _views(state))):
+        return _begun_again(after)  # its phase had begun, and nothing was requested
+    if not moved:
+        return after
+    after = _learned(after) if after.learning else after
+    return _advance(after) if _may_complete(after, recorded.task) else after
 
 
 def decide(state: RunState, event: Event) -> list[Event]:
@@ -53,9 +55,70 @@ def decide(state: RunState, event: Event) -> list[Event]:
     requested: list[Event] = []
     if isinstance(event, tasks.TaskAccepted) and event.iteration == state.iteration:
         requested += attempt_requests(state, event)
-    if state.entered == state.seq:
-        requested += run_failed(state) or REQUESTS[state.phase](state)
-    return requested
+    return requested + (_failed(state) or [request for view in _begun(state) for request in _requests(view, state)])
+
+
+def _begun(state: RunState) -> list[RunState]:
+    """The state as whoever's phase began at its last event sees it."""
+    return [view for view in _views(state) if view.entered == state.seq]
+
+
+def _views(state: RunState) -> list[RunState]:
+    return [state.in_training, state] if state.learning else [state]
+
+
+def _failed(state: RunState) -> list[Event]:
+    """The event that ends a run which failed as of a phase that began."""
+    failures = next(filter(None, map(run_failed, _begun(state))), [])
+    return [failure.model_copy(update={"state_sha": state.digest}) for failure in failures]
+
+
+def _requests(view: RunState, state: RunState) -> list[Event]:
+    """What the phase that ``view`` sees requests, with the digest of the whole ``state``."""
+    if view.learning is None:
+        return REQUESTS[view.phase](view)
+    requests = [] if view.phase == "done" else REQUESTS[view.phase](view)
+    return [request.model_copy(update={"state_sha": state.digest}) for request in requests]
+
+
+def _begun_again(state: RunState) -> RunState:
+    """Every phase that is not over begins at the last event."""
+    learning = state.learning
+    if learning and learning.phase != "done":
+        learning = changed(learning, entered=state.seq)
+    return changed(state, entered=state.seq, learning=learning)
+
+
+OF_TRAINING = (
+    checkpoints.CheckpointTrained,
+    checkpoints.EvaluationRequested,
+    checkpoints.EvaluationItemRequested,
+    checkpoints.EvaluationItemScored,
+    checkpoints.CheckpointEvaluated,
+    checkpoints.CheckpointPromoted,
+    checkpoints.CheckpointRejected,
+)
+MAKERS = ("train_checkpoint", "evaluate_checkpoint", "evaluate_item", "judge_checkpoint")
+
+
+def _folded(state: RunState, event: Event) -> RunState:
+    """The state with what an event changes: of a training beside the present iteration, in what that training sees."""
+    fold = FOLDS.get(type(event))
+    if fold is None:
+        return state
+    dropped = isinstance(event, alarms.ReactionDropped) and event.failed_handler in MAKERS
+    if state.learning is None or not (dropped or isinstance(event, OF_TRAINING)):
+        return fold(state, event)
+    before = state.in_training
+    after = fold(before, event)
+    return state if after is before else state.beside(after)
+
+
+def _learned(state: RunState) -> RunState:
+    """Enter the next phase of the training beside the present iteration, where its present one is complete."""
+    before = state.in_training
+    after = _advance(before)
+    return state if after is before else state.beside(after)
 
 
 def _may_complete(state: RunState, task: str) -> bool:
@@ -101,7 +164,7 @@ def _advance(state: RunState) -> RunState:
         case "tasks" if len(state.tasks) == state.tasks_asked:
             return _after_tasks(state)
         case "measuring" if not state.pending and all(task.closed for task in state.tasks.values()):
-            return _enter(_tasks_done(state), "training")
+            return _training_begun(_tasks_done(state))
         case "baseline" | "judging" if not state.pending:
             return _next(state)
         case "training" if not state.pending:
@@ -143,8 +206,21 @@ def _after_tasks(state: RunState) -> RunState:
         return state
     if (asked := refilled(state)) > state.tasks_asked:
         return _enter(changed(state, task_target=asked), "tasks")
+    if state.learning and state.learning.phase != "done":
+        return state  # no student is more than one training behind
+    state = changed(state, learning=None)
     unpaid = state.measures_gain and any(not task.closed for task in state.tasks.values())
-    return _enter(state, "measuring") if unpaid else _enter(_tasks_done(state), "training")
+    return _enter(state, "measuring") if unpaid else _training_begun(_tasks_done(state))
+
+
+def _training_begun(state: RunState) -> RunState:
+    """Train; where students may be behind, the next iteration's tasks are asked for meanwhile."""
+    training = _enter(state, "training")
+    ahead = state.config.training.steps_off_policy and not state.last_iteration and training.phase == "training"
+    if not ahead or training.iteration != state.iteration:
+        return training
+    following = changed(_following(training), authors=(training.student.id, training.teacher.id))
+    return changed(_enter(following, "tasks"), learning=training.as_learning)
 
 
 def _tasks_done(state: RunState) -> RunState:
@@ -159,19 +235,29 @@ def _tasks_done(state: RunState) -> RunState:
 
 
 def _next(state: RunState) -> RunState:
-    state = changed(state, candidate=None, teacher=state.promoted_teacher, refused_teacher="")
+    if state.learning:  # the next one has begun
+        return _enter(changed(state, candidate=None), "done")
     if state.last_iteration:
-        return _enter(state, "final")
-    following = changed(
-        state,
+        return _enter(_without_candidate(state), "final")
+    return _enter(_following(state), "tasks")
+
+
+def _without_candidate(state: RunState) -> RunState:
+    return changed(state, candidate=None, teacher=state.promoted_teacher, refused_teacher="")
+
+
+def _following(state: RunState) -> RunState:
+    """The state with the next iteration in the place of the present one."""
+    return changed(
+        _without_candidate(state),
         iteration=state.iteration + 1,
         tasks={},
         task_target=0,
         gain=None,
         starts=(*state.starts, state.seq),
         rows_before=state.rows_asked,
+        authors=(),
     )
-    return _enter(following, "tasks")
 
 
 def _enter(state: RunState, phase: Phase) -> RunState:

@@ -2,8 +2,9 @@
 
 from agent0.events.alarms import ReactionDropped
 from agent0.events.tasks import GainRequested, ProbeSelected, SubsetMeasured
+from agent0.state.measurements import GainState
 from agent0.state.replace import changed
-from agent0.state.run_state import GainState, RunState
+from agent0.state.run_state import RunState
 
 
 def gain_requested(state: RunState, event: GainRequested) -> RunState:

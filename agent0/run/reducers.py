@@ -9,12 +9,12 @@ from agent0.events.values import ToolState
 from agent0.rewards import waits_for_group
 from agent0.run.measured_gains import gain_measured, gain_requested, unmeasured
 from agent0.run.requests import pending_ids
+from agent0.state.measurements import EvaluationState
 from agent0.state.replace import changed
 from agent0.state.reward_history import with_receipt
 from agent0.state.run_state import (
     AttemptState,
     Checkpoint,
-    EvaluationState,
     RunState,
     Status,
     TaskState,

@@ -193,10 +193,17 @@ def _ask_trainings(state: RunState) -> list[Event]:
             seed=derive_seed(state.config.seed, "train", role, state.iteration),
             state_sha=state.digest,
             parent_optimizer=parents[role].optimizer if recipes[role].optimizer_state == "continued" else None,
+            earlier=_earlier(state, role, parents[role]),
         )
         for role in trained_roles(state)
         if checkpoint_id(role, state.iteration) in state.pending
     ]
+
+
+def _earlier(state: RunState, role: Role, parent: Checkpoint) -> str:
+    """Who of ``role`` began this iteration, where that is not ``parent``; else empty."""
+    author = dict(zip(("student", "teacher"), state.authors, strict=False)).get(role, parent.id)
+    return "" if author == parent.id else author
 
 
 def _finish(state: RunState) -> list[Event]:

@@ -43,9 +43,11 @@ def run_failed(state: RunState) -> list[Event]:
                 state, "given_up", ended, f"{cause} (run.max_given_up is {state.config.max_given_up:g})", state.trouble
             )
         ]
-    limit = state.config.max_untrained
-    if limit and state.untrained >= limit and state.phase != "training":
-        cause = f"nothing could be trained on for {state.untrained} iterations in a row, the last of them {ended}"
+    limit, untrained = state.config.max_untrained, state.untrained
+    if state.learning and state.phase == "tasks":
+        untrained -= counts_as_training(state.in_training)  # it is under way
+    if limit and untrained >= limit and state.phase != "training":
+        cause = f"nothing could be trained on for {untrained} iterations in a row, the last of them {ended}"
         return [_failed(state, "untrained", ended, f"{cause} (run.max_untrained is {limit})", state.trouble)]
     return []
 

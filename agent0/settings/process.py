@@ -65,9 +65,6 @@ class SandboxSettings(Frozen):
     wall_s: float = Field(5, gt=0, le=3600, description="wall limit of a call, seconds")
     verifier_wall_s: float = Field(30, gt=0, le=3600, description="the same for programs that a verifier runs")
     mem_mib: int = Field(512, ge=64, le=16_777_216, description="memory limit of a call, MiB")
-    recycle_calls: int = Field(
-        1000, ge=1, le=1_000_000, description="a pool slot is replaced after this many calls, or ten minutes"
-    )
     cgroup: Literal["auto", "never"] = Field(
         "auto", description="auto: memory is also limited by a cgroup where one may"
     )

@@ -197,6 +197,13 @@ class TrainingConfig(Frozen):
     schedule: Literal["joint", "alternate", "student", "teacher"] = Field(
         "joint", description="who is trained: both, in turns (teacher first, as in the paper), or one alone"
     )
+    steps_off_policy: int = Field(
+        0,
+        ge=0,
+        le=1,
+        description="trainings by which a student may be behind; 1: the next iteration's tasks are attempted while one "
+        "trains, each token by its recorded log-probability (`correction`); 0: after it",
+    )
     student: RecipeConfig = RecipeConfig()
     teacher: RecipeConfig = RecipeConfig()
 

@@ -1,22 +1,24 @@
 """The state of a run as a fold over its events: immutable, so that any past state can be kept and compared."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
 from agent0.events.base import sha256
 from agent0.events.benchmarks import BenchmarksIndexed
-from agent0.events.checkpoints import EvaluationRequested
 from agent0.events.digest import NEVER, NOT_EMPTY, InDigest, always, digest_of
-from agent0.events.tasks import GainRequested, ProbeSelected
 from agent0.events.values import QUESTIONS, Artifact, Task, Vote
 from agent0.settings import RunConfig
+from agent0.state.measurements import EvaluationState, GainState, Proposals
 from agent0.state.reward_history import RewardHistory
 from agent0.state.rules import VERSIONS
 from agent0.state.run_clock import RESTING, RunClock
 
 Phase = Literal["baseline", "tasks", "measuring", "training", "evaluating", "judging", "final", "done"]
 Status = Literal["running", "paused", "failed", "finished", "cancelled"]
+
+LEARNING = ("iteration", "phase", "entered", "pending", "candidate", "tasks", "task_target", "rows_before", "authors")
+"""Fields of ``Learning``."""
 
 BASE = "base"
 """The checkpoint id of a model as a run began with it: untrained, or with the adapter that the run was given."""
@@ -159,50 +161,28 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
-class EvaluationState:
-    """What is known of an evaluation under way: its request, and how many of its items are scored."""
-
-    request: EvaluationRequested
-    size: int
-    """Items."""
-    scored: int = 0
-
-    @property
-    def complete(self) -> bool:
-        """Whether every item is scored."""
-        return self.scored == self.size
-
-
-@dataclass(frozen=True)
-class GainState:
-    """What is known of the measurement of an iteration's gains: its request, what it trains and is scored on, and the
-    gain of each subset so far."""
-
-    request: GainRequested
-    probe: ProbeSelected | None = None
-    gains: tuple[float, ...] = ()
-
-    @property
-    def complete(self) -> bool:
-        """Whether every subset is measured, or there is none."""
-        return self.probe is not None and len(self.gains) == len(self.probe.subsets)
-
-
-@dataclass(frozen=True)
-class Proposals:
-    """A teacher's screened proposals of one iteration: how many, how many held a task, how many were accepted."""
-
-    screened: int
-    readable: int
-    accepted: int
-
-
-@dataclass(frozen=True)
 class TestedTeacher:
     """The teacher promoted last, with its proposals of the newest iteration in which it proposed."""
 
     checkpoint: Checkpoint
     proposals: Proposals
+
+
+@dataclass(frozen=True)
+class Learning:
+    """The iteration that trains, is evaluated and judged while tasks of the next one are attempted
+    (``training.steps_off_policy``): its own values of fields of ``RunState``. Its phase is ``done`` until the next one
+    trains."""
+
+    iteration: int
+    phase: Phase
+    entered: Annotated[int, always(0)]
+    pending: frozenset[str]
+    candidate: Checkpoint | None
+    tasks: dict[str, TaskState]
+    task_target: int
+    rows_before: int
+    authors: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -241,6 +221,10 @@ class RunState:
     """Digest of what tasks are compared with for contamination; empty: with nothing."""
     pending: frozenset[str] = frozenset()
     """Evaluations or trainings that the phase waits for."""
+    learning: Annotated[Learning | None, NOT_EMPTY] = None
+    """The iteration before, where it is not over."""
+    authors: Annotated[tuple[str, ...], NOT_EMPTY] = ()
+    """Student and teacher with which this iteration began, where the one before was not over."""
     evaluations: Annotated[Mapping[str, EvaluationState], NEVER] = field(default_factory=dict)
     """Evaluations under way. Their items land in any order: no part of the digest."""
     benchmark_rows: Mapping[str, str] = field(default_factory=dict)
@@ -276,6 +260,21 @@ class RunState:
     def student(self) -> Checkpoint:
         """The checkpoint that attempts tasks now."""
         return self.promoted[-1]
+
+    @property
+    def in_training(self) -> "RunState":
+        """The run as whoever trains, evaluates and judges sees it: with the iteration before as the present one, where
+        that is not over."""
+        return replace(self, **vars(self.learning)) if self.learning else self
+
+    def beside(self, trained: "RunState") -> "RunState":
+        """``trained``, which came of ``in_training``, with the present iteration beside it again."""
+        return replace(trained, learning=trained.as_learning, **{name: getattr(self, name) for name in LEARNING})
+
+    @property
+    def as_learning(self) -> Learning:
+        """The present iteration as the one before the next."""
+        return Learning(**{name: getattr(self, name) for name in LEARNING})
 
     @property
     def tasks_asked(self) -> int:

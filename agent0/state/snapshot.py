@@ -44,4 +44,6 @@ def _adapter() -> TypeAdapter[RunState]:
 def _text(state: RunState) -> str:
     plain: dict[str, object] = _adapter().dump_python(state, mode="json", exclude={"config"})
     sets = {"pending": sorted(state.pending), "failures": sorted(state.failures)}
+    if state.learning and isinstance(learning := plain["learning"], dict):
+        learning["pending"] = sorted(state.learning.pending)
     return json.dumps(plain | sets | {"servers": state.config.servers}, separators=(",", ":"))

@@ -106,7 +106,8 @@ async def _chosen(
 ) -> tuple[DatasetSelection, dict[str, float]]:
     """What is trained on, and the shares of it that other models wrote."""
     trajectories, past = await collect_trajectories(run, request, history, artifacts)
-    selection = select(request.role, trajectories, past, author=request.parent, config=plan, seed=request.seed)
+    authors = {"author": request.parent, "earlier": request.earlier}
+    selection = select(request.role, trajectories, past, config=plan, seed=request.seed, **authors)
     selection = replace(selection, examples=examples)
     return with_distilled(selection, past, plan, request.seed) if request.role == "student" else (selection, {})
 
@@ -162,4 +163,5 @@ def _trained(
         skipped=chosen.skipped,
         recipe=settings,
         distilled=distilled,
+        authors=dict(chosen.authors),
     )

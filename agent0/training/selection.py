@@ -6,8 +6,8 @@ Pure: the same events and configuration give the same selection.
 import math
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from agent0.events.checkpoints import CheckpointTrained
 from agent0.events.values import Role, Trajectory
@@ -36,6 +36,8 @@ class DatasetSelection:
     used: tuple[str, ...]
     skipped: dict[str, int]
     over: tuple[str, ...] = ()
+    authors: Mapping[str, int] = field(default_factory=dict)
+    """Tokens of ``samples`` by the checkpoint that wrote them."""
     examples: tuple[TrainingExample, ...] = ()
 
 
@@ -47,8 +49,10 @@ def select(
     author: str,
     config: RunConfig,
     seed: int,
+    earlier: str = "",
 ) -> DatasetSelection:
-    """Select the trajectories to train on and weigh them by the recipe's objective.
+    """Select the trajectories to train on and weigh them by the recipe's objective: those of the policy ``author``,
+    and of the one ``earlier`` where it is named.
 
     A student's attempts are compared inside their task, a teacher's proposals as the recipe's ``baseline`` says. Left
     out and counted in ``skipped``: trajectories of another policy (unless the objective can use them) or without token
@@ -59,7 +63,7 @@ def select(
     recipe = config.training.student if student else config.training.teacher
     trajectories, replay = (gated(each, recipe.gate, config.seed) for each in (trajectories, replay))
     objective = objectives()[recipe.objective]
-    usable = _usable(trajectories, "" if objective.off_policy else author, skipped)
+    usable = _usable(trajectories, () if objective.off_policy else (author, earlier), skipped)
     groups: dict[str, list[ScoredTrajectory]] = {}
     for scored in usable:
         groups.setdefault(scored.group if student else _compared(scored, recipe), []).append(
@@ -70,10 +74,12 @@ def select(
     again = _replay(replay, recipe, seed, skipped) if student else []
     over = tuple(weighted.over.event_id for weighted in chosen if weighted.over)
     used = [weighted.scored.event_id for weighted in chosen] + [scored.event_id for scored in again]
+    authors: Counter[str] = Counter()
+    for weighted in chosen:
+        authors[weighted.scored.author] += sum(weighted.sample.trajectory.mask)
     memories = tuple(Sample(d.trajectory, 1.0) for d in again if d.trajectory)
-    return DatasetSelection(
-        tuple(weighted.sample for weighted in chosen), memories, (*used, *over), dict(skipped), over
-    )
+    samples = tuple(replace(w.sample, stale=bool(earlier) and w.scored.author == earlier) for w in chosen)
+    return DatasetSelection(samples, memories, (*used, *over), dict(skipped), over, dict(authors))
 
 
 def _compared(scored: ScoredTrajectory, recipe: RecipeConfig) -> str:
@@ -135,11 +141,13 @@ def unusable_because(path: Trajectory | None) -> str:
     return "" if all(map(math.isfinite, path.logprobs)) else "not_finite"
 
 
-def _usable(trajectories: Sequence[ScoredTrajectory], author: str, skipped: Counter[str]) -> list[ScoredTrajectory]:
-    """Those of ``author``, or of anybody where it is empty, that can be trained on."""
+def _usable(
+    trajectories: Sequence[ScoredTrajectory], authors: Collection[str], skipped: Counter[str]
+) -> list[ScoredTrajectory]:
+    """Those of ``authors``, or of anybody where there are none, that can be trained on."""
     kept = []
     for scored in trajectories:
-        if author and scored.author != author:
+        if authors and scored.author not in authors:
             skipped["other_author"] += 1
         elif why := unusable_because(scored.trajectory):
             skipped[(why == "no_trajectory" and scored.problem) or why] += 1

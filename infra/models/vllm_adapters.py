@@ -26,6 +26,10 @@ TRIAL = "agent0-trial"
 KEPT = 4
 """Adapters that the server is left with: those of both roles, of a candidate, and one to spare."""
 
+SWAPPED_NATS, ROUNDING_NATS = 0.3, 0.05
+"""By how much log-probabilities of one text differ at most, on average and at its first token, where the weights are
+the same: cards round differently, and where two tokens are about as likely the text goes on otherwise."""
+
 Ask = Callable[[str, str, Any], Awaitable[Any]]
 """Method, path and body to the answer."""
 Probe = Callable[[str], Awaitable[Sequence[float]]]
@@ -42,14 +46,16 @@ class VllmAdapters:
         cards: Callable[[], Awaitable[Mapping[str, ListedModel]]],
         probe: Probe,
         artifacts: Artifacts,
-        *,
-        model: str,
         folder: Path,
         shared: Path,
+        weights: dict[str, tuple[float, ...]],
+        *,
+        model: str,
     ) -> None:
+        """``weights`` has what each model wrote to the fixed question at first, on this server or on its copies."""
         self._ask, self._cards, self._probe, self._artifacts = ask, cards, probe, artifacts
         self._model, self._folder, self._shared = model, folder, shared
-        self._entry, self._busy = asyncio.Lock(), Counter[str]()
+        self._entry, self._busy, self._weights = asyncio.Lock(), Counter[str](), weights
         self._proven: dict[str, tuple[float, ...]] = {}
 
     @asynccontextmanager
@@ -57,7 +63,9 @@ class VllmAdapters:
         """Hold ``adapter`` on the server; yields what a request says for it to answer.
 
         Raises:
-            DependencyError: the server takes no adapters, cannot read this one, or answers as if it had none.
+            DependencyError: the server takes no adapters, cannot read this one, answers as if it had none, or has other
+                weights than before.
+            TransientError: it lost the adapter while this was held.
             OperationError: ``adapter`` is no LoRA of these weights.
         """
         if adapter is None:
@@ -72,6 +80,9 @@ class VllmAdapters:
             self._busy[name] += 1
         try:
             yield {"model": name}
+            if await self._loaded_path(name) != str(path):
+                why = "Who wrote the answer is not known, so it is not learned from."
+                raise TransientError(f"The server lost adapter {adapter.sha256[:12]} in the middle of a call.", why)
         finally:
             self._busy[name] -= 1
 
@@ -112,6 +123,11 @@ class VllmAdapters:
                 raise self._missing(name, f"It did not load {path}. {error.why}", rank) from error
         self._proven.pop(name, None)
         base, probed = tuple(await self._probe(self._model)), tuple(await self._probe(name))
+        if swapped(self._weights.setdefault(self._model, base), base):
+            why = f"{self._model} does not write with the log-probabilities of when it was asked first."
+            raise DependencyError(
+                "A server with the weights of before", why, "Start it, and its copies, with the same."
+            )
         same = [other for other, values in {self._model: base, **self._proven}.items() if values == probed]
         if same and not silent:
             raise self._missing(name, f"It says that it has it, and answers exactly as {same[0]}.", rank)
@@ -156,3 +172,9 @@ class VllmAdapters:
         fix = f"Start it with {start}, where it can read {self._shared}."
         what = f"An adapter of rank {rank}" if name == TRIAL else f"The adapter {name.removeprefix('agent0-')[:12]}"
         return DependencyError(f"{what} on its server", why, fix)
+
+
+def swapped(first: Sequence[float], later: Sequence[float]) -> bool:
+    """Whether two log-probabilities (nats) of each token of a greedy text are of different weights."""
+    gaps = [abs(a - b) for a, b in zip(first, later, strict=False)]
+    return bool(gaps) and gaps[0] > ROUNDING_NATS and sum(gaps) / len(gaps) > SWAPPED_NATS

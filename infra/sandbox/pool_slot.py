@@ -14,8 +14,8 @@ from agent0.settings import SandboxSettings
 
 DRAIN_S = 60.0
 """How long a replaced fork server's last call may take beyond its turn."""
-OLDEST_S = 600.0
-"""Age at which a fork server is replaced, whatever it served."""
+OLDEST_S, MOST_CALLS = 600.0, 1000
+"""Age at which a fork server is replaced, and calls after which it is."""
 CRASHES, CRASHES_S = 5, 60.0
 """Calls that end like this, within as many seconds: somebody may be guessing at the layout that all sandbox processes
 share."""
@@ -87,7 +87,7 @@ class PoolSlot:
 
     def _due(self, current: ForkServer) -> str:
         """All children of one fork server share its address layout and hash seed, so it is replaced on schedule."""
-        if current.served >= self._settings.recycle_calls:
+        if current.served >= MOST_CALLS:
             return "calls"
         age = asyncio.get_running_loop().time() - current.born
         return "age" if age >= OLDEST_S else ""

@@ -99,7 +99,8 @@ class Training:
             model.train()
             steps = schedule(replace(job, replay=(*job.replay, *examples)), recipe)
             _take_up(start, step, model, recipe, [batch for kind, batch in steps if kind == "policy"])
-            tally = MetricTally({} if recipe.optimised.off_policy else step.mismatch(enough(job.samples)))
+            own = [] if recipe.optimised.off_policy else [sample for sample in job.samples if not sample.stale]
+            tally = MetricTally(step.mismatch(enough(own)) if own else {})
             self._run(step, model, steps, recipe, half, tally, room, (parent, state))
             weights = _weights(model)
         finally:

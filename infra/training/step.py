@@ -17,7 +17,7 @@ from agent0.infra.training.launch.distributed import Team
 from agent0.infra.training.launch.recipe import Kind, Recipe
 from agent0.infra.training.metrics import OF, check_mismatch, differences, mismatch
 from agent0.infra.training.packed_lora import PackedLora
-from agent0.infra.training.step_records import token_sums
+from agent0.infra.training.step_records import MISMATCH, token_sums
 from agent0.ports.training import Sample
 from agent0.training.objectives import Loss, MinibatchRows
 from agent0.training.objectives.policy_gradient import (
@@ -106,6 +106,8 @@ class Step:
                 share = part_loss.loss / total
                 self._team.backward(share)
                 loss = loss + share.detach()
+                if any(sample.stale for sample in batch):
+                    sums.pop(MISMATCH, None)  # another checkpoint's log-probabilities are to differ
                 for name, value in ({f"{OF}{name}": value for name, value in part_loss.metrics.items()} | sums).items():
                     metrics[name] = metrics.get(name, 0.0) + float(value)
         counts = {"tokens": float(learned), "rows": float(len(batch))} if kind == "policy" else {}

@@ -12,10 +12,11 @@ from agent0.ports.training import Sample
 
 STEP = "step."
 """Prefix of sums over a step's tokens that are recorded with the step and are no metric of the whole training."""
+MISMATCH = f"{STEP}mismatch"
 MEANS = {
     "entropy_estimate": f"{STEP}entropy_estimate",
     "parent_kl": f"{STEP}parent_kl",
-    "mismatch": f"{STEP}mismatch",
+    "mismatch": MISMATCH,
     "clip_below": f"{OF}clip_below",
     "clip_above": f"{OF}clip_above",
 }

@@ -15,7 +15,7 @@ import pytest
 from agent0.errors import SandboxUnavailableError
 from agent0.events.values import ToolState
 from agent0.infra.sandbox import open_sandbox, queueing, survey
-from agent0.infra.sandbox.backends import docker
+from agent0.infra.sandbox.backends import containers, docker
 from agent0.infra.sandbox.backends.cold import ColdBubblewrap
 from agent0.infra.sandbox.backends.containers import ColdContainer, WarmContainer
 from agent0.infra.sandbox.inside import asking, frames, seccomp
@@ -273,8 +273,9 @@ async def test_calls_that_kill_their_container_are_not_tried_for_ever(monkeypatc
 
 
 @SLOW
-async def test_containers_are_replaced_on_schedule(engine: Engine) -> None:
-    sandbox = WarmContainer(SETTINGS.model_copy(update={"recycle_calls": 3}), root=LEAN)
+async def test_containers_are_replaced_on_schedule(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(containers, "MOST_CALLS", 3)
+    sandbox = WarmContainer(SETTINGS, root=LEAN)
     seen: set[str] = set()
     try:
         for _ in range(5):

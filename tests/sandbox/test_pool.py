@@ -80,7 +80,8 @@ async def test_fork_servers_are_replaced_on_schedule(
     calls: int, oldest_s: float, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool_slot, "OLDEST_S", oldest_s)
-    opened = await open_lean(recycle_calls=calls)
+    monkeypatch.setattr(pool_slot, "MOST_CALLS", calls)
+    opened = await open_lean()
     try:
         first = await opened._slots[0].server()
         async with asyncio.timeout(60):

@@ -21,6 +21,7 @@ from agent0.api.v1.studies import AblationRequest, rescored, start_ablation
 from agent0.api.v1.writes import ForkRequest, StartRequest, fork_run, start_run
 from agent0.assembly.replay.forks import pairs_of
 from agent0.errors import ConfigError, NotFoundError
+from agent0.events.base import Event
 from agent0.events.runs import RunCancelled, RunPaused, RunResumed
 
 router = APIRouter(include_in_schema=False)
@@ -167,7 +168,7 @@ async def rebuild(context: Context) -> Response:
     return RedirectResponse("/admin", 303)
 
 
-WORDS = {"pause": RunPaused, "resume": RunResumed, "cancel": RunCancelled}
+WORDS: dict[str, type[Event]] = {"pause": RunPaused, "resume": RunResumed, "cancel": RunCancelled}
 
 
 async def fields(request: Request, *names: str) -> Fields:

@@ -59,6 +59,7 @@ def check_names(run: RunConfig) -> None:
         raise ConfigError("The forced-tool control cannot be scored.", why, "Set run.evaluation.forced_tool = false.")
     check_curriculum(run)
     _check_refill(run)
+    _check_steps_off_policy(run)
     check_gain(run)
     _check_verification(run.verification)
 
@@ -115,6 +116,15 @@ def _check_refill(run: RunConfig) -> None:
         why = f"That is {run.most_tasks} of {run.tasks} tasks." if contrast else "Nothing learns from contrast."
         fix = "Set it to 1; or to more, with several attempts a task and an objective such as grpo."
         raise ConfigError(f"run.refill = {run.refill:g} has no effect.", why, fix)
+
+
+def _check_steps_off_policy(run: RunConfig) -> None:
+    """Proposals that judge a teacher must be its own."""
+    plan = run.training
+    if plan.steps_off_policy and run.has_teacher and plan.learning("teacher") and run.evaluation.teacher_gate != "open":
+        why = "A teacher is judged by the proposals of the next iteration, and those are written while it trains."
+        fix = "Set run.evaluation.teacher_gate = open, or run.training.schedule = student."
+        raise ConfigError("run.training.steps_off_policy = 1 does not fit.", why, fix)
 
 
 def _check_window(role: str, recipe: RecipeConfig) -> None:

@@ -25,7 +25,7 @@ def guard_effects(name: str, watch: Guard, state: RunState) -> list[Event]:
 
 
 def _begins(name: str, finding: Finding, action: Action, state: RunState) -> list[Event]:
-    facts = {**finding.facts, "iteration": state.iteration}
+    facts = {**finding.facts, "iteration": state.in_training.iteration}
     raised = AlarmRaised(alarm=f"guard-{name}", severity=finding.severity, message=finding.message, facts=facts)
     why = f"guard {name}: {finding.message}"
     if action == "pause":

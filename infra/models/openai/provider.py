@@ -12,14 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from agent0.errors import DependencyError, OperationError, RefusedError
+from agent0.errors import DependencyError, OperationError, RefusedError, TransientError
 from agent0.events.values import Artifact, Capture, Turn, Usage
 from agent0.infra.models.calls.thinking import chat_fields, heeding, template_arguments
 from agent0.infra.models.llama_adapters import LlamaAdapters
 from agent0.infra.models.openai.connection import Answered, Connection
 from agent0.infra.models.openai.dialects import PATHS, ListedModel, Way, body, seed_of, ways
 from agent0.infra.models.openai.gathering import Gatherer
-from agent0.infra.models.openai.replies import Reading, ServerReply
+from agent0.infra.models.openai.replies import Reading, ServerReply, untrainable
 from agent0.infra.models.openai.server_facts import (
     LACKS,
     check_size,
@@ -93,7 +93,8 @@ class OpenAIServer:
 
     ``key`` is that of a server which this process started, and which has the same adapters as long as it runs.
     ``shared`` is a folder for adapters that the server sees, too; None where it takes none. One that is not ``patient``
-    sends each request once, and raises where the server is busy.
+    sends each request once, and raises where the server is busy. ``weights`` is shared with servers that have the same
+    model (``VllmAdapters``).
 
     Raises:
         AuthError: the variable that holds the key is not set.
@@ -108,9 +109,10 @@ class OpenAIServer:
         key: str = "",
         shared: Path | None = None,
         patient: bool = True,
+        weights: dict[str, tuple[float, ...]] | None = None,
     ) -> None:
         self._actor, self._root, self._artifacts = actor, root_of(actor.base_url), artifacts
-        self._own, self._shared = bool(key), shared
+        self._own, self._shared, self._weights = bool(key), shared, {} if weights is None else weights
         self.name = model_name(actor.model)
         self._connection = Connection(actor, self._root, key or key_of(actor), patient)
         self._gathered, self._draws = Gatherer(self._written), dict[int, bool]()
@@ -124,7 +126,8 @@ class OpenAIServer:
             AuthError: the server refused the key.
             DependencyError: nothing answers there, something else does, it stays busy for ``timeout_s``, or it falls
                 silent in the middle.
-            TransientError: it failed, broke off, or its first token took longer than ``timeout_s``.
+            TransientError: it failed, broke off, its first token took longer than ``timeout_s``, or another model or
+                adapter than was asked answered.
             OperationError: it has no such model, or cannot do what is asked.
         """
         profile = await self.profile()
@@ -143,9 +146,18 @@ class OpenAIServer:
         prompt = profile.chat.prompt(request.turns, request.tools, request.prefill) if profile.chat else []
         async with self._adapted(profile, request.adapter) as fields:
             answered = await self._ask(profile, request, prompt, fields, len(requests))
+            if isinstance(profile.adapters, VllmAdapters):
+                self._check_author(answered, str(fields.get("model", profile.answers)))
         turns = [self._generation(profile, request, reply, answered) for reply in answered.replies]
         first = seed_of(request.sampling)
         return turns if len(turns) == 1 else [replace(turn, seed=first + n) for n, turn in enumerate(turns)]
+
+    def _check_author(self, answered: Answered, asked: str) -> None:
+        """Raises TransientError where an answer names another model, or adapter, than was ``asked``."""
+        authors = {reply.served.model for reply in answered.replies} - {"", asked}
+        if asked and authors:
+            why = f"It was asked for {asked}. The answer is not learned from."
+            raise TransientError(f"The server at {self._root} answered as {', '.join(sorted(authors))}.", why)
 
     async def profile(self) -> Profile:
         """Find out, once, what the server has and gives; errors as for ``generate``."""
@@ -242,9 +254,9 @@ class OpenAIServer:
             return LlamaAdapters(ask, self._artifacts, folder, self._root, fixed=self._own)
         if profile.way.dialect != "completions" or self._shared is None:
             return None
-        probe, where = partial(self._probed, profile), {"folder": folder, "shared": self._shared}
-        ask_any = self._connection.request
-        return VllmAdapters(ask_any, self.models, probe, self._artifacts, model=profile.model, **where)
+        request, probe, files = self._connection.request, partial(self._probed, profile), (folder, self._shared)
+        options = (*files, self._weights)
+        return VllmAdapters(request, self.models, probe, self._artifacts, *options, model=profile.model)
 
     async def _drawn(self, profile: Profile, most: int) -> bool:
         """Whether it draws ``most`` turns in a call, and choice 1 of them is what the next seed gives alone."""
@@ -368,22 +380,6 @@ class OpenAIServer:
             thinking=reply.thinking,
             untrainable=untrainable(reply, request.sampling, constrained=bool(request.schema)),
         )
-
-
-def untrainable(reply: ServerReply, sampling: Sampling, *, constrained: bool = False) -> str:
-    """Why nothing may be trained on ``reply``: a server's log-probabilities are those of the whole distribution at
-    temperature 1, so sampling must have been from it, and not ``constrained`` to a schema. Empty where it was."""
-    if constrained:
-        return "it was held to a schema, and the server's log-probabilities are for any text"
-    if reply.hides:
-        return "the server hides tokens whose text ends within a character"
-    if reply.capture != "tokens":
-        return "the server gives no token ids" if reply.logprobs else "the server gives text only"
-    if sampling.temperature != 1:
-        return f"it was sampled at temperature {sampling.temperature:g}, and the server's log-probabilities are for 1"
-    if sampling.top_p < 1:
-        return f"it was sampled with top_p {sampling.top_p:g}, and the server's log-probabilities are for 1"
-    return ""
 
 
 def _checked(reply: ServerReply, prompt: Sequence[int], root: str) -> ServerReply:

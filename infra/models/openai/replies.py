@@ -13,7 +13,7 @@ from agent0.infra.models.calls.contents import NativeCalls, text_of, thought_of
 from agent0.infra.models.calls.counts import count_of, logprob, margin, token_id, usage_in
 from agent0.infra.models.openai.dialects import Way
 from agent0.infra.models.tool_text import with_calls
-from agent0.ports.models import Served
+from agent0.ports.models import Sampling, Served
 
 HALF = "\ufffd"
 """What a decoder makes of part of a character."""
@@ -205,3 +205,19 @@ def _steps(logprobs: Mapping[str, Any]) -> list[tuple[str, float | None, Sequenc
     likeliest = [[*(top or {}).values()] for top in logprobs.get("top_logprobs") or ()]
     rows = zip(logprobs.get("tokens") or (), values, chain(likeliest, repeat([])), strict=False)
     return [(str(token), value, top) for token, value, top in rows]
+
+
+def untrainable(reply: ServerReply, sampling: Sampling, *, constrained: bool = False) -> str:
+    """Why nothing may be trained on ``reply``: a server's log-probabilities are those of the whole distribution at
+    temperature 1, so sampling must have been from it, and not ``constrained`` to a schema. Empty where it was."""
+    if constrained:
+        return "it was held to a schema, and the server's log-probabilities are for any text"
+    if reply.hides:
+        return "the server hides tokens whose text ends within a character"
+    if reply.capture != "tokens":
+        return "the server gives no token ids" if reply.logprobs else "the server gives text only"
+    if sampling.temperature != 1:
+        return f"it was sampled at temperature {sampling.temperature:g}, and the server's log-probabilities are for 1"
+    if sampling.top_p < 1:
+        return f"it was sampled with top_p {sampling.top_p:g}, and the server's log-probabilities are for 1"
+    return ""

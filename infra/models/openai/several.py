@@ -41,19 +41,18 @@ class OpenAIServers:
         shared: Path | None,
         patient: bool,
     ) -> None:
+        same: dict[str, tuple[float, ...]] = {}
+        actors = (actor.model_copy(update={"base_url": url}) for url in actor.addresses)
         self._members = [
-            _Member(
-                OpenAIServer(actor.model_copy(update={"base_url": url}), artifacts, shared=shared, patient=patient),
-                url,
-                Breaker(1, ALONE_S),
-            )
-            for url in actor.addresses
+            _Member(OpenAIServer(one, artifacts, "", shared, patient, same), one.base_url, Breaker(1, ALONE_S))
+            for one in actors
         ]
-        self.name = self._members[0].server.name
+        self.name, self._patient = self._members[0].server.name, patient
 
     async def generate(self, request: GenerateRequest) -> Generation:
         """Write one turn on one server, and where that fails on the next, until each has failed; errors are those of
-        the last, as of ``OpenAIServer.generate``. What was passed on before a failure is not written again."""
+        the last, as of ``OpenAIServer.generate``. What was passed on before a failure is not written again, and nothing
+        is where each try has its price: then whoever calls asks again."""
         failure: Agent0Error | None = None
         left, heard = list(self._members), _Heard(request.listen) if request.listen else None
         while member := self._chosen(left, failure is None):
@@ -63,7 +62,7 @@ class OpenAIServers:
                 turn = await member.server.generate(replace(request, listen=heard))
             except (DependencyError, TransientError) as error:
                 member.breaker.fail(monotonic())
-                if heard and heard.any:
+                if not self._patient or (heard and heard.any):
                     raise
                 failure = error
             else:

@@ -12,7 +12,7 @@ from agent0.infra.sandbox import execution, selftest
 from agent0.infra.sandbox.backends import docker
 from agent0.infra.sandbox.inside.calling import SandboxProcessError
 from agent0.infra.sandbox.link import SandboxLink
-from agent0.infra.sandbox.pool_slot import OLDEST_S
+from agent0.infra.sandbox.pool_slot import MOST_CALLS, OLDEST_S
 from agent0.infra.sandbox.queueing import TIER, Queued
 from agent0.infra.sandbox.roots import EVERYTHING, PACKAGED, importable
 from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
@@ -172,7 +172,7 @@ class WarmContainer(Queued):
     def _due(self, current: Container) -> bool:
         """All children of one fork server share its address layout and hash seed, so it is replaced on schedule."""
         age = asyncio.get_running_loop().time() - current.born
-        return current.served >= self.settings.recycle_calls or age >= OLDEST_S
+        return current.served >= MOST_CALLS or age >= OLDEST_S
 
     async def _start(self) -> "Container":
         container = await open_broker(self.settings, self.places)
