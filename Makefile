@@ -15,6 +15,7 @@
 #                 spans are read by the declarations of OpenTelemetry's protocol
 #   make trainer  install the rollout client of another trainer (the package `verifiers`, in build/trainer), and see that
 #                 it captures from /v1/chat/completions the ids and log-probabilities that the log holds
+#   make bucket   install a server that speaks S3 (moto, in build/bucket), and see that artifacts come whole from it
 #   make browser  open every page of the server in a headless Chromium (playwright and axe-core are fetched): nothing is
 #                 asked of other machines, 380 pixels, the dark, contrast; AGENT0_SHOTS=FOLDER keeps pictures
 #   make knockout take away one layer of the sandbox at a time, and see that the hostile suite notices; then the slow
@@ -56,7 +57,7 @@ PINNED := $(BIN)/python -m pip --disable-pip-version-check install --quiet --req
 SANDBOXED := _pytest,antlr4,iniconfig,latex2sympy2_extended,math_verify,mpmath,numpy,packaging,pluggy,pygments,pytest,sympy
 PINS := pyproject.toml constraints.txt binaries.txt install.py
 
-.PHONY: help run setup test check style docs studies bench bench-gpu sinks trainer browser knockout crash mutants language soak clean linux bubblewrap
+.PHONY: help run setup test check style docs studies bench bench-gpu sinks trainer bucket browser knockout crash mutants language soak clean linux bubblewrap
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -119,6 +120,11 @@ sinks: linux .venv/.ready-dev
 	WANDB_MODE=offline $(BIN)/python -m pytest -rs tests/test_tracking.py tests/test_telemetry.py
 
 # Its packages are others than ours, so they are kept apart.
+bucket: linux .venv/.ready-dev
+	[ -x build/bucket/bin/python ] || $(BIN)/python -m venv build/bucket
+	build/bucket/bin/python -m pip --disable-pip-version-check install --quiet 'moto[s3]==5.2.5' flask flask-cors
+	$(BIN)/python -m pytest -rs tests/test_bucket_artifacts.py
+
 trainer: linux .venv/.ready-dev
 	[ -x build/trainer/bin/python ] || $(BIN)/python -m venv build/trainer
 	build/trainer/bin/python -m pip --disable-pip-version-check install --quiet verifiers==0.1.14

@@ -117,6 +117,7 @@ OUTSIDERS = {
         "infra/training/*",
         "infra/weights/*",
     ),
+    "obstore": ("infra/log/artifacts/objects.py",),
     "ollama": ("infra/models/ollama/*",),
     "openai": ("infra/models/openai/*.py",),
     "pandas": ("agent0/assembly/api/rows.py",),

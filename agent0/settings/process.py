@@ -105,10 +105,11 @@ class McpSettings(Frozen):
 class ArtifactSettings(Frozen):
     """Where contents are that are too large for an event: the data folder, and behind it what all hosts share."""
 
-    store: Literal["folder", "nats"] = Field(
+    store: str = Field(
         "folder",
-        description="folder: the data folder alone, which all hosts then share; nats: the log's servers hold them for "
-        "hosts that share no folder",
+        pattern=r"^(folder|nats|s3://[a-z0-9][a-z0-9.-]{2,62}(/[A-Za-z0-9_./-]+)?)$",
+        description="folder: the data folder alone, which all hosts then share; for hosts that share none nats, the "
+        "log's servers, or s3://BUCKET/FOLDER, whose store and keys the usual AWS_ variables name",
     )
     max_bytes: int = Field(64 << 30, gt=0, le=LARGEST, description="nats: largest size of all artifacts there")
 

@@ -57,7 +57,7 @@ class ArtifactChunks:
         left = [number for number in range(_chunks(artifact)) if number not in present]
         with path.open("rb") as file:
             sent = (self._send(artifact, number, _chunk(file, number)) for number in left)
-            async with aclosing(_in_order(sent)) as answers:
+            async with aclosing(in_order(sent)) as answers:
                 async for _ in answers:
                     pass
 
@@ -73,7 +73,7 @@ class ArtifactChunks:
             begin = file.tell() // CHUNK
             file.truncate(begin * CHUNK)
             received = (self._receive(artifact, number) for number in range(begin, _chunks(artifact)))
-            async with aclosing(_in_order(received)) as chunks:
+            async with aclosing(in_order(received)) as chunks:
                 async for chunk in chunks:
                     file.write(chunk)
         if file_digest(path) != artifact.sha256:
@@ -161,7 +161,7 @@ class ArtifactChunks:
                 await asyncio.sleep(PAUSE_S)
 
 
-async def _in_order(asked: Iterable[Coroutine[Any, Any, T]]) -> AsyncGenerator[T, None]:
+async def in_order(asked: Iterable[Coroutine[Any, Any, T]]) -> AsyncGenerator[T, None]:
     """Results in the order of what was asked for, ``AT_ONCE`` under way."""
     under_way: deque[asyncio.Task[T]] = deque()
     try:
