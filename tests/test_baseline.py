@@ -78,7 +78,17 @@ def test_the_page_in_the_documents_is_one_of_ours() -> None:
     assert set(re.findall(r"--[a-z]+", command)) <= flags
     assert re.findall("<summary>(.*)</summary>", text) == HEADINGS
     suites = next(lines for lines in tables(text) if lines[0].startswith("| benchmark |"))
-    assert {"gsm8k", "mbpp", "heldout_math"} <= {line.split(" | ")[0].strip("| ") for line in suites}
+    assert {"arc_challenge", "heldout_math"} <= {line.split(" | ")[0].strip("| ") for line in suites}
+    unsolved = re.search("No item is right, with tools or without, of (.*)", text)
+    assert unsolved and {"gsm8k", "mbpp"} <= set(unsolved[1].rstrip(".").split(", "))
+
+
+def test_a_benchmark_of_which_nothing_is_solved_takes_no_row() -> None:
+    text = baseline_page(
+        findings(*(scored(mode, n, False) for mode in ("tools", "plain") for n in range(3))), {}, {}, MADE
+    )
+    assert "| benchmark |" not in text
+    assert "No item is right, with tools or without, of gsm8k." in text
 
 
 def test_one_command_makes_the_page(tmp_path: Path) -> None:

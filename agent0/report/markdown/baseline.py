@@ -25,6 +25,7 @@ def baseline_page(
     policies = {f"{name}, policy": scores["policy"] for name, scores in verified.items() if scores["policy"]["n"]}
     files = sorted(results["settings"]["files"].items())
     compared = {row["benchmark"]: _compared(row) for row in results["tools_against_plain"]}
+    unsolved = _unsolved(results["scores"])
     return render(
         "baseline.md.jinja",
         made=model_facts,
@@ -36,8 +37,11 @@ def baseline_page(
         domains=_cells(_scores(results["domains"], "domain")),
         suites=_cells(
             {**row, **compared.get(str(row["benchmark"]), NOT_COMPARED)}
-            for row in _scores(results["scores"], "benchmark", "domain")
+            for row in _scores(
+                [row for row in results["scores"] if row["benchmark"] not in unsolved], "benchmark", "domain"
+            )
         ),
+        unsolved=", ".join(_cell(name) for name in unsolved),
         compared=compared,
         verified=_cells(_verifier(name, scores) for name, scores in {**verified, **policies}.items()),
         failures=[
@@ -47,6 +51,14 @@ def baseline_page(
         files=_cells({"file": name, "sha256": digest} for name, digest in files),
         skipped=_cells({"suite": name, "why": why} for name, why in skipped.items()),
     )
+
+
+def _unsolved(scores: Sequence[Row]) -> list[str]:
+    """Benchmarks of which no item was solved, in whichever way they were asked."""
+    best: dict[str, float] = {}
+    for row in scores:
+        best[row["benchmark"]] = max(best.get(row["benchmark"], 0.0), row["accuracy"] or 0.0)
+    return [name for name, accuracy in best.items() if not accuracy]
 
 
 def _scores(scores: Sequence[Row], *names: str) -> list[Cells]:
