@@ -119,7 +119,10 @@ def empty(events: Sequence[Recorded]) -> list[Recorded]:
 
 
 def scored_on_one(one: Recorded) -> Recorded:
-    """Each evaluation as if it had one item, which nobody solved."""
+    """Each evaluation as if one item was asked for, which nobody solved."""
+    if isinstance(one.event, RunStarted):
+        config = {**one.event.config, "evaluation": {"validation": 1}}
+        return one.model_copy(update={"event": one.event.model_copy(update={"config": config})})
     if not isinstance(one.event, CheckpointEvaluated):
         return one
     told = {"n": 1, "accuracy": 0.0, "correct": 0, "outcomes": "0"}

@@ -1,7 +1,10 @@
 """A setting that explains by itself what was seen is named first, and what is said to mend a run changes something."""
 
+import shlex
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent0.assembly.replay.forks import pairs_of
 from agent0.assembly.runtime import plugins
 from agent0.config.setting_entries import amended
 from agent0.evaluation.promotion import judge
 from agent0.report.diagnosis.findings import why_lines
+from agent0.report.diagnosis.settings import changes_of
 from agent0.run.diagnosis import diagnose
 from agent0.run.diagnosis.case import Case, Cause, HeldOutScore, Iteration, Setting, Training
 from agent0.settings import RunConfig
 from agent0.settings.evaluation import EvaluationConfig
 from agent0.state.run_state import Checkpoint, ValidationScore
 from tests.plugin_files import forgotten
+from tests.test_report import told
 from tests.test_run import played
 from tests.test_why import PARTS, SCORES, TRAININGS, why
 from tests.world import small
@@ -167,9 +173,44 @@ def test_what_mends_a_run_changes_it_and_can_be_run(
     case = Case("r1", "x", "failed", config, iterations=counted, trainings=tuple(trainings), scores=tuple(scores))
     for one in diagnose(case):
         assert not one.mend.startswith(("agent0 curriculum", "agent0 report", "agent0 config", "agent0 tool"))
-        assert one.name not in ("contrast", "decline", "evaluation") or "--set" in one.mend
+        assert one.name not in ("contrast", "decline") or "--set" in one.mend
+        assert one.mend or one.advice, one
+        sets = [words for flag, words in pairwise(shlex.split(one.mend)) if flag == "--set"]
+        assert not sets or amended(config, pairs_of(sets)) != config, one
         again = "run fork" in one.mend or "run resume" in one.mend
         assert ("--plugin PATH/my_reward.py" in one.mend) == (mine and again)
+
+
+SERVED = {"provider": "openai", "model": "m", "base_url": "http://127.0.0.1:1/v1"}
+
+
+def test_a_model_that_a_profile_leaves_open_is_no_mend() -> None:
+    """A server's address and model are whose they are; a provider is set back with the names that it is asked for."""
+    config = RunConfig.model_validate({"student": SERVED, "training": {"student": {"enabled": True}}})
+    with closing(told(played())) as db:
+        for profile, keys in (("openai", set()), ("scripted", {f"run.student.{name}" for name in SERVED})):
+            row = {"run": "r1", "profile": profile, "started": "2026"}
+            changes = changes_of(db, row, config)
+            own = [s.key for s in changes if s.key.startswith(("run.student.", "run.training.student."))]
+            assert {key for key in own if key.rpartition(".")[2] in (*SERVED, "enabled")} == keys
+    case = Case("r1", "scripted", "finished", config, changes=changes)
+    mend = case.again(case.changed("run.student.model"))
+    assert "--set run.student.provider=scripted" in mend
+    assert "--set run.student.model=" in mend and "--set run.student.base_url=" in mend
+
+
+def test_a_mend_that_a_run_has_already_or_cannot_have_is_none() -> None:
+    case = Case("r1", "tiny", "finished", RunConfig())
+    assert case.again(values={"run.evaluation.validation": 150}) == ""
+    assert case.again(values={"run.attempts": 10**9}) == ""
+    assert case.again((Setting("run.attempts", 4, 0, "profile mine"),)) == ""
+    mend = case.again((Setting("run.energy.power_w", 5.0, None, "profile tiny"),))
+    assert mend.endswith("--set run.energy.power_w=")
+    few = tuple(
+        HeldOutScore(e, e, n, "validation", True, 4, 0.5, outcomes="1100") for n, e in ((-1, "base"), (0, "student-0"))
+    )
+    first = found(MIXED, trainings=(MADE,), scores=few)[0]
+    assert first.name == "few_items" and not first.mend and first.advice.startswith("There are no more such tasks")
 
 
 def test_a_weight_of_nothing_is_set_back_to_what_the_part_weighs_by_itself() -> None:

@@ -11,6 +11,7 @@ from agent0.projections.base import Row, select
 from agent0.rewards import reward_sets, rewards
 from agent0.run.diagnosis.case import Setting
 from agent0.settings import ActorConfig, RunConfig
+from agent0.settings.roles import is_packaged
 
 SIZES = (
     "run.seed",
@@ -25,6 +26,8 @@ SIZES = (
 WEIGHT = "run.rewards.weights."
 FILLED = ("prompts", "max_tokens", "num_ctx")
 """Settings whose defaults a catalogue entry replaces."""
+OPEN = ("model", "base_url", "key_env", "tokenizer")
+"""Which model a provider serves, and where."""
 
 
 def changes_of(db: sqlite3.Connection, row: Row, config: RunConfig) -> tuple[Setting, ...]:
@@ -49,11 +52,18 @@ def changes_of(db: sqlite3.Connection, row: Row, config: RunConfig) -> tuple[Set
 
 def _resolved(key: str, run: Mapping[str, object], profile: Mapping[str, object]) -> bool:
     """Whether a start put a setting in the place of the profile's by itself: the file of a model that was named, what
-    the model's entry has where the profile sets nothing, or the form of calls that was tried."""
+    the model's entry has where the profile sets nothing, the form of calls that was tried, or a training that a server
+    allows; or whether the profile leaves it open which model its provider serves, and where."""
     role, _, name = key.rpartition(".")
     other = profile.get(key)
     if name == "tool_form":
         return other == "auto"
+    actor = role.replace("run.training.", "run.")
+    provider = str(profile.get(f"{actor}.provider"))
+    served = provider == run.get(f"{actor}.provider") and not is_packaged(provider, "")
+    open_one = name in OPEN or (name == "enabled" and role != actor)
+    if served and open_one and not profile.get(f"{actor}.model"):
+        return not other
     named = str(profile.get(f"{role}.model") or "")
     if not named or named not in Path(str(run.get(f"{role}.model"))).parts:
         return False

@@ -1,6 +1,5 @@
 """What a diagnosis looks at, and what it comes to."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from shlex import quote
@@ -8,6 +7,7 @@ from typing import Any, Literal
 
 from agent0.run.diagnosis.local_state import LocalState
 from agent0.run.diagnosis.replies import FailedReplies
+from agent0.run.diagnosis.set_flags import set_flags, short, with_settings
 from agent0.settings import RunConfig
 
 PLUGINS, WEIGHTS = "run.plugins.", "run.rewards.weights."
@@ -23,6 +23,8 @@ LIMITS = {
 """A limit of ``run.student`` -> how attempts ended that ran into it; of ``OF_CALLS`` refused calls tell, too."""
 MODELS = ("run.student.provider", "run.student.model", "run.student.base_url")
 """Which model the student is: not to blame where most of its replies fail by what settings mend."""
+WHICH = ("provider", "model", "base_url", "key_env", "tokenizer")
+"""Settings of a role that name its model together."""
 OF_CALLS = ("max_calls", "long_factor", "tool_seconds")
 NEVER = -1
 """Iteration of what came before the first."""
@@ -341,12 +343,25 @@ class Case:
 
     def again(self, settings: tuple[Setting, ...] = (), at: int = 0, values: Mapping[str, object] | None = None) -> str:
         """The command that runs it again from event ``at`` (0: its start) with ``settings`` as they are elsewhere, and
-        with ``values`` by dotted key."""
-        usual = {s.key: 0 if s.other is None and s.key.startswith(WEIGHTS) else s.other for s in settings}
-        usual = {key: other for key, other in usual.items() if other is not None and not key.startswith(PLUGINS)}
-        pairs = usual | dict(values or {})
-        sets = " ".join(f"--set {quoted(f'{key}={short(value, 10_000)}')}" for key, value in pairs.items())
+        with ``values`` by dotted key; empty where it has all of them, or they are none that a run may have."""
+        usual = {s.key: 0 if s.other is None and s.key.startswith(WEIGHTS) else s.other for s in self._whole(settings)}
+        usual = {key: other for key, other in usual.items() if not key.startswith(PLUGINS)}
+        others = {k: v for k, v in (values or {}).items() if with_settings(self.config, {k: v}) != self.config}
+        sets = set_flags(self.config, usual | others)
+        if not sets and (settings or values):
+            return ""
         return f"agent0 run fork {self.run} --at {at or self.started} {sets}".rstrip() + self._plugins()
+
+    def _whole(self, settings: tuple[Setting, ...]) -> tuple[Setting, ...]:
+        """``settings``, and where they say which model plays a role, or that it is trained, all that differs of that:
+        a name is one of its server alone."""
+        keys = {setting.key for setting in settings}
+        for role in ("teacher", "student"):
+            model = {f"run.{role}.{name}" for name in WHICH}
+            differs = any(setting.key == f"run.{role}.provider" for setting in self.changes)
+            if keys & model or (differs and f"run.training.{role}.enabled" in keys):
+                keys |= model
+        return settings + tuple(s for s in self.changes if s.key in keys and s not in settings)
 
     def go_on(self) -> str:
         """The command that goes on with it as it is."""
@@ -364,25 +379,6 @@ def _plugin(digest: Any) -> str:
 
 def _value_text(value: Any) -> str:
     return "not set" if value is None else short(value) or "empty"
-
-
-def short(value: Any, most: int = 60) -> str:
-    """A setting's value as ``--set`` takes it, cut where it is long."""
-    if isinstance(value, list | tuple):
-        parts = [json.dumps(item) if isinstance(item, str) else short(item, most) for item in value]
-        text = f"[{', '.join(parts)}]"
-    elif isinstance(value, bool):
-        text = str(value).lower()
-    elif isinstance(value, float):
-        text = f"{value:g}"
-    else:
-        text = str(value)
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def quoted(text: str) -> str:
-    """Quote ``text`` so that a shell reads it as one word."""
-    return text if text.replace("=", "").replace(".", "").replace("_", "").isalnum() else f"'{text}'"
 
 
 def blamed(case: Case, settings: tuple[Setting, ...], *keys: str) -> str:

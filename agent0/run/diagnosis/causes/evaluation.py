@@ -13,8 +13,8 @@ from agent0.run.diagnosis.case import (
     Setting,
     blamed,
     of,
-    short,
 )
+from agent0.run.diagnosis.set_flags import short
 from agent0.run.diagnosis.sizes import far_off, size_words, smaller
 from agent0.settings.evaluation import EvaluationConfig
 from agent0.stats.paired_tests import mcnemar
@@ -68,7 +68,8 @@ def _cause(case: Case, conclusion: str, score: HeldOutScore, *, fatal: bool) -> 
     conclusion = f"{conclusion} ({blamed(case, settings, 'run.evaluation.levels', 'run.curriculum.levels')})"
     file = "" if settings or case.config.has_teacher else case.config.questions.file
     mend = "" if file else case.again(settings, values=None if settings else _other(case, score))
-    advice = "" if settings else "Or name other levels and families in run.evaluation and run.curriculum."
+    advice = "" if settings else "Name other levels and families in run.evaluation and run.curriculum."
+    advice = f"Or {advice[0].lower()}{advice[1:]}" if advice and mend else advice
     advice = f"Begin another run with other rows than those of {file}." if file else advice
     return Cause(
         "evaluation", NEVER, conclusion, evidence, mend, advice, fatal, settings, score.checkpoint, score.event
@@ -99,7 +100,7 @@ def few_items(case: Case) -> Cause | None:
     refused = all(t.status == "rejected" for t in trained)
     if not refused and not _no_better(scores[0], scores[-1]):
         return None
-    settings = tuple(setting for setting in case.changed(KEY) if (setting.other or 0) > scores[0].n)
+    settings = tuple(s for s in case.changed(KEY) if (s.other or 0) > max(scores[0].n, s.value))
     items = "1 item" if scores[0].n == 1 else f"{scores[0].n} items"
     conclusion = f"the validation set is too small: {items} cannot tell one checkpoint from another "
     conclusion += f"({blamed(case, settings, KEY)})"
@@ -107,15 +108,17 @@ def few_items(case: Case) -> Cause | None:
         Observation(f"{score.accuracy or 0.0:.3f} of {score.n}", checkpoint=score.checkpoint, event=score.event)
         for score in scores[:3]
     )
-    usual = None if settings else {KEY: EvaluationConfig.model_fields["validation"].default}
-    file = "" if case.config.has_teacher else case.config.questions.file
+    usual = EvaluationConfig.model_fields["validation"].default
+    larger = case.again(settings, values=None if settings else {KEY: max(usual, case.value(KEY))})
+    file = "" if larger and case.config.has_teacher else case.config.questions.file
+    advice = f"Of {file} 8 rows in 100 are for validation: begin another run with more rows." if file else ""
     return Cause(
         "few_items",
         trained[0].iteration,
         conclusion,
         evidence,
-        "" if file else case.again(settings, values=usual),
-        f"Of {file} 8 rows in 100 are for validation: begin another run with more rows." if file else "",
+        "" if file else larger,
+        advice or ("" if larger else "There are no more such tasks: name other families or levels."),
         False,
         settings,
         scores[1].checkpoint,

@@ -11,9 +11,9 @@ from agent0.run.diagnosis.case import (
     Training,
     blamed,
     of,
-    short,
 )
 from agent0.run.diagnosis.replies import UNCLOSED, UNREAD, FailedReplies
+from agent0.run.diagnosis.set_flags import short
 from agent0.settings import RunConfig
 from agent0.stats.paired_tests import mcnemar
 from agent0.tools import tools as registered_tools
@@ -277,6 +277,7 @@ def tools(case: Case) -> Cause | None:
             shown = "wrong" if state == "none" else f"call:{state}"
             evidence = iteration.observations_of(shown)
             mend = case.again(settings, values=None if settings else {TOOLS_KEYS[0]: _needed(case, iteration)})
+            mend = mend or f"agent0 trajectory list {case.run}"
             return Cause(
                 "tools", iteration.number, conclusion, evidence, mend, fatal=state != "none", settings=settings
             )

@@ -1,7 +1,8 @@
 """What is wrong with the teacher's texts: no tasks, the same ones, or ones that screening refuses."""
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import Case, Cause, Iteration, Training, blamed, of, short
+from agent0.run.diagnosis.case import Case, Cause, Iteration, Training, blamed, of
+from agent0.run.diagnosis.set_flags import short
 
 MOST, LEAST = 0.5, 0.25
 """Share of texts without a task: above the first afterwards, below the second before."""

@@ -256,7 +256,8 @@ def _labels_cause(case: Case, iteration: int, what: str, example: Observation | 
     settings = case.changed(*LABELS_KEYS)
     conclusion = f"{what} ({blamed(case, settings, 'run.training.student.gate', 'run.verification.unchecked')})"
     evidence = (example,) if example else ()
-    mend = case.again(settings) if settings else case.again(values={"run.training.student.gate": "verified"})
+    checked = {"run.training.student.gate": "verified", "run.verification.unchecked": "refuse"}
+    mend = case.again(settings, values=None if settings else checked)
     return Cause("labels", iteration, conclusion, evidence, mend, settings=settings)
 
 
@@ -274,6 +275,8 @@ BAND = ("run.curriculum.band",)
 SAMPLED = ("run.student.temperature", "run.student.top_p", "run.student.")
 COMPARING = frozenset({"off_frontier", "no_contrast", "no_spread"})
 """Why attempts were left out that compare them with the others at their task."""
+WARMER = 0.2
+"""Of a temperature, where attempts are the same at 1."""
 TRIES = 8
 """Attempts a task that tell solve rates apart."""
 REWARDS = ("run.rewards.weights", "run.rewards.", "run.training.student.objective")
@@ -317,6 +320,7 @@ def _contrast_cause(case: Case, iteration: Iteration, training: Training) -> Cau
         evidence += (Observation(f"{asked}; {iteration.measures.get('no_contrast', 0):.0f} have no contrast"),)
     evidence += iteration.observations_of(example)
     mend = case.again(settings, values=None if settings else _other(case, iteration, keys))
+    mend = mend or case.again(values=_more_attempts(case))
     others = "other levels and families (run.curriculum), or more attempts a task"
     if not case.config.has_teacher:
         others = f"begin another run with other rows than those of {case.config.questions.file}"
@@ -359,9 +363,14 @@ def _other(case: Case, iteration: Iteration, keys: tuple[str, ...]) -> dict[str,
     """A setting to try another value of, where none differs from elsewhere."""
     levels = case.config.curriculum.levels
     if keys is SAMPLED:
-        return {keys[0]: 1.0, "run.student.top_p": 1.0}
+        warm = case.config.student.temperature
+        return {keys[0]: 1.0 if warm < 1 else round(warm + WARMER, 2), "run.student.top_p": 1.0}
     if keys is CURRICULUM and len(levels) > 1:
         return {keys[0]: [max(levels) if iteration.all_right > iteration.all_wrong else min(levels)]}
     if keys[0] == "run.training.student.objective":
         return {keys[0]: RecipeConfig.model_fields["objective"].default}
+    return _more_attempts(case)
+
+
+def _more_attempts(case: Case) -> dict[str, object]:
     return {"run.attempts": max(TRIES, 2 * case.config.attempts)}
