@@ -148,6 +148,21 @@ def test_what_is_not_of_the_batch_is_never_written_over(tmp_path: Path) -> None:
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
+def test_two_rows_of_one_id_are_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    questions, out = tmp_path / "q.jsonl", tmp_path / "a.jsonl"
+    ids: list[object] = ["a", 7, None, "7", "a", 1.5, 7, "a", True, 1]
+    rows = [{"question": f"What is {n}?"} | ({} if i is None else {"id": i}) for n, i in enumerate(ids)]
+    questions.write_text("\n".join(map(json.dumps, rows)))
+    told = agent0("batch", "run", str(questions), "--out", str(out), "--provider", "scripted", home=tmp_path / "home")
+    assert told.code == 2 and not out.exists(), told
+    assert 'Rows 1 and 5 have the id "a"; rows 2 and 7 have the id 7; rows 1 and 8 have the id "a".' in told.err
+    surveyed = survey(questions, COLUMNS, 4)
+    assert (surveyed.rows, surveyed.repeated, surveyed.repeats) == (4, 0, ())
+    questions.write_text("\n".join(json.dumps({"question": "What?", "id": "b"}) for _ in range(20)))
+    surveyed = survey(questions, COLUMNS, 0)
+    assert (surveyed.repeated, len(surveyed.repeats)) == (19, 5)
+
+
 def rows_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 

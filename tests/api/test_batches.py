@@ -48,6 +48,7 @@ async def test_rows_of_a_request_are_answered_once_and_fetched(tmp_path: Path) -
         for wrong, code in (
             ({"rows": []}, 422),
             ({"rows": [{"q": "a"}]}, 422),
+            ({"rows": [*ROWS, ROWS[3]]}, 422),
             ({"rows": ROWS, "model": "nobody/base"}, 404),
         ):
             assert (await client.post("/v1/batches", json=wrong)).status_code == code

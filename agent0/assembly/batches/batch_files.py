@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
+from agent0.assembly.batches.batch_ids import RowIds
 from agent0.errors import ConfigError, DependencyError
 from agent0.infra.storage.files import IrregularError, open_regular
 from agent0.tasks.batch_rows import BatchColumns, BatchRow, read_row
@@ -32,12 +33,14 @@ WINDOW = 512
 @dataclass(frozen=True)
 class Survey:
     """What a file of questions holds: its digest, its rows, how many of them cannot be asked, and why the first of
-    those cannot."""
+    those cannot; how many have an id that an earlier row has, and which the first are."""
 
     sha256: str
     rows: int
     bad: int
     problems: tuple[str, ...]
+    repeated: int = 0
+    repeats: tuple[str, ...] = ()
 
 
 def survey(path: Path, columns: BatchColumns, limit: int) -> Survey:
@@ -50,14 +53,16 @@ def survey(path: Path, columns: BatchColumns, limit: int) -> Survey:
     with _opened(path) as file:
         for part in iter(lambda: file.read(PART), b""):
             digest.update(part)
-    for row in read_rows(path, columns, limit):
-        rows, bad = row.number, bad + bool(row.problem)
-        problems += [row.problem] if row.problem and len(problems) < SHOWN else []
+    with RowIds(SHOWN) as ids:
+        for row in read_rows(path, columns, limit):
+            rows, bad = row.number, bad + bool(row.problem)
+            problems += [row.problem] if row.problem and len(problems) < SHOWN else []
+            ids.take(row)
     if rows == bad:
         why = f"{problems[0][:1].upper()}{problems[0][1:]}." if problems else "It has no rows."
         fix = "One JSON object a line is needed, with a column question (--question names another)."
         raise ConfigError(f"No row of {path} can be asked.", why, fix)
-    return Survey(digest.hexdigest(), rows, bad, tuple(problems))
+    return Survey(digest.hexdigest(), rows, bad, tuple(problems), ids.repeated, tuple(ids.examples))
 
 
 def read_rows(path: Path, columns: BatchColumns, limit: int = 0, after: int = 0) -> Iterator[BatchRow]:

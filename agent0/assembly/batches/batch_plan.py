@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from agent0.assembly.batches.batch_files import Survey
 from agent0.assembly.log.access import open_log
-from agent0.errors import NotFoundError
+from agent0.errors import ConfigError, NotFoundError
 from agent0.events.base import sha256
 from agent0.events.submissions import BatchRunStarted, RowAnswered
 from agent0.events.values import Artifact
@@ -104,7 +104,16 @@ def resume_command(batch: str) -> str:
 
 def begin(settings: Settings, plan: BatchPlan, surveyed: Survey) -> tuple[str, BatchRunStarted]:
     """Return the id of a batch and its beginning. The id follows from all that decides its answers and from where they
-    are written: the same command has the same one."""
+    are written: the same command has the same one.
+
+    Raises:
+        ConfigError: two rows have one id, by which nobody could tell their answers apart.
+    """
+    if surveyed.repeated:
+        why = f"{surveyed.repeats[0][:1].upper()}{'; '.join(surveyed.repeats)[1:]}"
+        why += f"; {surveyed.repeated:,} in all." if surveyed.repeated > len(surveyed.repeats) else "."
+        fix = "Give each row an id of its own, or none: then its number is one."
+        raise ConfigError("Rows have one id, and their answers could not be told apart.", why, fix)
     run = settings.run
     began = BatchRunStarted(
         source=str(plan.source.absolute()),
