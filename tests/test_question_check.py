@@ -197,6 +197,7 @@ FAULTS: dict[str, tuple[Sequence[Any], tuple[str, str, str]]] = {
     "no number": (['{"question": "q", "answer": NaN}'], ("51", "answer", "'answer' is missing")),
     "NUL": ([{"question": "a\0b", "answer": "1"}], ("51", "question", "character 2 is NUL")),
     "no object": (["7"], ("51", "", "no JSON object")),
+    "a list of no objects": (["[1, 2]"], ("51", "", "no JSON object")),
     "10 MB in a cell": ([{"question": "q", "answer": "1", "note": "x" * 100, "work": "y" * 10**7}], ("", "", "")),
     "a long question": ([{"question": "q" * 10**7, "answer": "1"}], ("51", "question", "10,000,0")),
     "no tolerance": ([{"question": "q", "answer": "1", "tolerance": "near"}], ("51", "tolerance", "no tolerance")),

@@ -81,9 +81,10 @@ def _report(error: RowError, faults: list[RowError] | None) -> None:
 
 
 def _below(document: Any) -> Sequence[Any]:
-    """The rows of a list, or of an object that holds a list of them, else the document itself."""
+    """The rows of a list, or of an object that holds a list of them, else the document itself: a list without any
+    object holds none, and is one fault."""
     if isinstance(document, list):
-        return document
+        return document if not document or any(isinstance(row, dict) for row in document) else [document]
     for name in _LISTS if isinstance(document, dict) else ():
         rows = document.get(name)
         if isinstance(rows, list) and rows and isinstance(rows[0], dict):
