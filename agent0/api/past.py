@@ -5,11 +5,9 @@ A few are kept in a folder of their own, and a later moment is built on from the
 through a run costs what happened in between. A moment far from all of them is built beside, and asked for again.
 """
 
-import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -21,6 +19,7 @@ from agent0.assembly.runtime.read_models import live_path, reading
 from agent0.errors import Agent0Error, NotFoundError, OperationError
 from agent0.infra.engine.worker_process import environment_of
 from agent0.infra.storage import sqlite
+from agent0.infra.storage.scratch import ScratchFolder, sweep
 from agent0.projections import Position, position
 from agent0.projections.events import extent
 from agent0.settings import Settings
@@ -36,7 +35,9 @@ class PastTables:
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._lock = settings, Lock()
-        self._folder: Path | None = None
+        self._parent = settings.home / "cache" / "past"
+        sweep(self._parent)
+        self._folder: ScratchFolder | None = None
         self._built: dict[int, Path] = {}
         self._stream = ""
         self._beside: tuple[int, subprocess.Popen[bytes]] | None = None
@@ -63,7 +64,7 @@ class PastTables:
                 self._beside[1].wait()
                 self._beside = None
             if self._folder:
-                shutil.rmtree(self._folder, ignore_errors=True)
+                self._folder.close()
             self._folder, self._built = None, {}
 
     def _built_at(self, at: int) -> Path:
@@ -80,10 +81,10 @@ class PastTables:
 
     def _build(self, live: sqlite3.Connection, current: Position, first: int, at: int) -> None:
         nearest = max((seq for seq in self._built if seq < at), default=first - 1)
-        self._folder = self._folder or Path(tempfile.mkdtemp(prefix="agent0-past-"))
-        path, base = self._folder / f"{at}.db", self._built.get(nearest)
+        self._folder = folder = self._folder or ScratchFolder(self._parent)
+        path, base = folder.path / f"{at}.db", self._built.get(nearest)
         if at - nearest > MOST:
-            self._finish(at, path, [str(base or ""), str(path), current.stream, str(first), str(at)])
+            self._finish(at, path, folder.lock, [str(base or ""), str(path), current.stream, str(first), str(at)])
         else:
             _remove(path)
             make_past(live, base, path, current.stream, first, at)
@@ -91,7 +92,7 @@ class PastTables:
         while len(self._built) > KEPT:
             _remove(self._built.pop(next(iter(self._built))))
 
-    def _finish(self, at: int, path: Path, arguments: list[str]) -> None:
+    def _finish(self, at: int, path: Path, lock: int, arguments: list[str]) -> None:
         """Have ``path`` built beside, one at a time.
 
         Raises:
@@ -101,7 +102,8 @@ class PastTables:
             _remove(path)
             live = str(live_path(self._settings).resolve())
             command = (sys.executable, "-m", PROGRAM, live, *arguments)
-            self._beside = at, subprocess.Popen(command, env=environment_of(1))  # noqa: S603 - our own
+            process = subprocess.Popen(command, env=environment_of(1), pass_fds=(lock,))  # noqa: S603 - our own
+            self._beside = at, process
         until, process = self._beside
         if (code := process.poll()) is None:
             done = _reached(path.with_name(f"{until}.db"))
@@ -114,7 +116,7 @@ class PastTables:
             )
         if until != at:
             self._built[until] = path.with_name(f"{until}.db")
-            self._finish(at, path, arguments)
+            self._finish(at, path, lock, arguments)
 
 
 def _reached(path: Path) -> int:

@@ -43,4 +43,5 @@ def test_a_server_that_ends_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
     past = client.app.state.context.past  # type: ignore[attr-defined]
     process, folder = past._beside[1], past._folder
     past.close()
-    assert process.poll() is not None and not folder.exists()
+    assert folder.path.parent == tmp_path / "cache" / "past"
+    assert process.poll() is not None and not folder.path.exists()
