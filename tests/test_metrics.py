@@ -290,10 +290,12 @@ def test_the_command_serves_while_others_write(held: Settings) -> None:
         seen = 0.0
         while seen != 2 and time.monotonic() < deadline:
             with urllib.request.urlopen(found[0], timeout=20) as answer:
-                seen = samples(answer.read().decode()).get(("agent0_policy_changes", (("profile", "tiny"),)), 0.0)
+                scraped = samples(answer.read().decode())
+            seen = scraped.get(("agent0_policy_changes", (("profile", "tiny"),)), 0.0)
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 143
     assert seen == 2
+    assert scraped["agent0_work", (("handler", "attempt_task"), ("state", "wait"))] == 0
 
 
 def test_the_command_prints_them(held: Settings) -> None:

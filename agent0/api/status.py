@@ -1,5 +1,6 @@
 """How a data folder fares, in one object: ``agent0 status`` prints it and the server sends it."""
 
+from collections.abc import Container
 from dataclasses import asdict
 
 from agent0.assembly.log.carriers import carriers
@@ -41,13 +42,13 @@ async def status(settings: Settings, log: Log | None = None) -> Row:
     }
 
 
-async def consumers(settings: Settings, log: Log) -> list[Row]:
-    """How each handler's durable consumer stands.
+async def consumers(settings: Settings, log: Log, runs: Container[str] | None = None) -> list[Row]:
+    """How each handler's durable consumers stand: of ``runs`` where they are named.
 
     Raises:
         DependencyError: the log does not answer.
     """
-    rows = await standing(log.client, topology(settings), known_handlers().values())
+    rows = await standing(log.client, topology(settings), known_handlers().values(), runs)
     return [asdict(row) for row in rows]
 
 

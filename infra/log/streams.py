@@ -4,7 +4,7 @@ handler for it.
 ``init`` makes it, ``check`` refuses drift. Provisioning is explicit and uses the admin role; others only look.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Protocol
@@ -299,15 +299,18 @@ async def stream_rows(client: Client, topology: Topology) -> list[StreamStatus]:
     return rows
 
 
-async def standing(client: Client, topology: Topology, handlers: Iterable[Reactor]) -> list[ConsumerStatus]:
-    """How the consumers of each handler stand.
+async def standing(
+    client: Client, topology: Topology, handlers: Iterable[Reactor], runs: Container[str] | None = None
+) -> list[ConsumerStatus]:
+    """How the consumers of each handler stand; where ``runs`` are named, those of other runs are left out.
 
     Raises:
         DependencyError: no answer.
     """
     rows, consumers = [], {stream: await _consumers(client, stream) for stream in (EVENTS, ADVISORIES)}
     for on, durable in topology.durables(handlers):
-        group = [consumer for consumer in consumers[on] if consumer.name.partition("-")[0] == durable.name]
+        named = [(consumer, *consumer.name.partition("-")) for consumer in consumers[on]]
+        group = [c for c, of, _, run in named if of == durable.name and (runs is None or not run or run in runs)]
         counts = [(c.num_pending or 0, c.num_ack_pending or 0, c.num_redelivered or 0) for c in group]
         acked = [consumer.ack_floor.stream_seq if consumer.ack_floor else 0 for consumer in group]
         known = (*map(sum, zip(*counts, strict=True)), max(acked)) if group else ()

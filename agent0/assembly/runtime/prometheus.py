@@ -1,7 +1,7 @@
 """Part of the rim: the read models as Prometheus metrics. Read anew at every scrape, so nothing is counted twice."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 
@@ -59,6 +59,10 @@ _GAUGES |= {
 }
 
 
+Waiting = Callable[[Container[str]], Sequence[Row]]
+"""Runs -> a row a handler with the events of these runs that ``wait`` for it and that are ``in_hand``."""
+
+
 class Tables(Collector):
     """Collects from the tables of ``settings``. Where they cannot be read it says so and nothing else."""
 
@@ -84,10 +88,38 @@ class Tables(Collector):
         yield from metrics
 
 
-def registry(settings: Settings) -> CollectorRegistry:
+class PendingWork(Collector):
+    """Collects what handlers have to do in runs that are under way, by asking the log (``waiting``): what a paused run
+    has left calls nobody. Where the log does not answer it says nothing, rather than that nothing is to be done."""
+
+    def __init__(self, settings: Settings, waiting: Waiting) -> None:
+        self._settings, self._waiting = settings, waiting
+
+    def describe(self) -> list[Metric]:
+        """Nothing: registering must not ask."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """One metric, by handler and by whether a process has begun it."""
+        try:
+            with reading(self._settings) as db:
+                runs = {str(row["run"]) for row in select(db, "SELECT run FROM runs WHERE status = 'running'")}
+            rows = self._waiting(runs)
+        except (Agent0Error, sqlite3.Error, TimeoutError):
+            return
+        family = GaugeMetricFamily("agent0_work", "Events to react to, of runs under way.", labels=["handler", "state"])
+        for row in rows:
+            for state in ("wait", "in_hand"):
+                family.add_metric([row["consumer"], state], row[state] or 0)
+        yield family
+
+
+def registry(settings: Settings, waiting: Waiting | None = None) -> CollectorRegistry:
     """A registry of its own: what other libraries register about this process is not about the log."""
     created = CollectorRegistry()
     created.register(Tables(settings))
+    if waiting:
+        created.register(PendingWork(settings, waiting))
     return created
 
 
@@ -97,14 +129,15 @@ def exposition(settings: Settings) -> str:
 
 
 @contextmanager
-def serving(settings: Settings, host: str, port: int) -> Iterator[str]:
-    """Serve them over HTTP in threads; the address that is listened on, as ``host:port``.
+def serving(settings: Settings, host: str, port: int, waiting: Waiting | None = None) -> Iterator[str]:
+    """Serve them over HTTP in threads, with the work that is ``waiting``; the address that is listened on, as
+    ``host:port``.
 
     Raises:
         OperationError: the address cannot be listened on.
     """
     try:
-        server, thread = start_http_server(port, host, registry(settings))
+        server, thread = start_http_server(port, host, registry(settings, waiting))
     except (OSError, OverflowError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise OperationError(f"{host}:{port} cannot be listened on.", f"{why}.", "Choose another --port.") from error
