@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
+from agent0.cli import build
 from tests.deploy_tools import ROOT, tell, tool
 
 DOCKERFILES = [ROOT / "infra" / "images" / name for name in ("Dockerfile", "sandbox.Dockerfile")]
@@ -128,8 +130,20 @@ def scripts() -> list[Path]:
 
 
 @pytest.mark.parametrize("script", scripts(), ids=lambda path: path.name)
+def test_commands_in_scripts_exist(script: Path) -> None:
+    code = "\n".join(re.sub(r"(^|\s)#.*", "", line) for line in script.read_text().splitlines())
+    called = re.findall(
+        r"(?:^|[|(&;=]|run --rm cli|compose exec \w+|--|step(?: \S+)?) ?agent0 ([a-z]+) ([a-z-]+)", code, re.M
+    )
+    assert len(called) > 4
+    for noun, verb in called:
+        shown = CliRunner().invoke(build(), [noun, verb, "--help"])
+        assert shown.exit_code == 0, (noun, verb)
+
+
+@pytest.mark.parametrize("script", scripts(), ids=lambda path: path.name)
 def test_scripts_are_read_by_bash_and_shellcheck(script: Path) -> None:
     assert "set -euo pipefail" in script.read_text()
-    assert subprocess.run(["bash", "-n", script]).returncode == 0
+    assert subprocess.run(["bash", "-n", script], timeout=20).returncode == 0
     done = tell(tool("shellcheck"), "--severity", "style", script)
     assert done.returncode == 0, done.stdout
