@@ -365,6 +365,18 @@ async def test_the_adapter_that_answers_is_the_one_that_was_asked_for(llama: str
         assert f"agent0 model export {other.sha256[:12]}" in caught.value.fix and "any name.gguf" in caught.value.why
 
 
+async def test_a_server_that_changes_its_model_is_away_until_it_has_the_former_one(server: OpenAIStandIn) -> None:
+    """Of two models nobody could tell afterwards which wrote what."""
+    server.level, model = "text", OpenAIServer(actor(server.url, tokenizer=""))
+    await model.generate(ask())
+    server.replies = [{"model": "gpt-2", "choices": [{"message": {"content": "1"}, "finish_reason": "stop"}]}]
+    with pytest.raises(DependencyError, match=r"'student' is not available.*answers as 'gpt-2' now"):
+        await model.generate(ask())
+    assert (await model.generate(ask())).text, "it goes on as soon as the former one is back"
+    server.replies = [{"choices": [{"message": {"content": "1"}, "finish_reason": "stop"}]}]
+    assert (await model.generate(ask())).text == "1", "a server that names none says nothing"
+
+
 async def test_adapters_are_refused_where_none_can_be_swapped(student: OpenAIServer) -> None:
     with pytest.raises(OperationError, match="not swapped by the request"):
         await student.generate(replace(ask(), adapter=Artifact(sha256="0" * 64, size=1)))

@@ -52,7 +52,7 @@ class Connection:
     ``patient`` asks once, whatever happens: whoever calls asks again, and pays for each try."""
 
     def __init__(self, actor: ActorConfig, root: str, key: str, patient: bool = True) -> None:
-        self._actor, self.root, self._key, self._patient = actor, root, key, patient
+        self._actor, self.root, self._key, self.patient = actor, root, key, patient
         timeout = httpx2.Timeout(actor.timeout_s, connect=min(CONNECT_S, actor.timeout_s))
         self._client = AsyncOpenAI(
             base_url=f"{root}/v1",
@@ -98,7 +98,7 @@ class Connection:
             try:
                 return await ask()
             except ClosedError:
-                if not self._patient:
+                if not self.patient:
                     raise
                 return await ask()
 

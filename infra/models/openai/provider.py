@@ -27,6 +27,7 @@ from agent0.infra.models.openai.server_facts import (
     key_of,
     loaded_context,
     model_name,
+    require_same,
     root_of,
 )
 from agent0.infra.models.tool_text import ATTEMPT
@@ -148,6 +149,8 @@ class OpenAIServer:
             answered = await self._ask(profile, request, prompt, fields, len(requests))
             if isinstance(profile.adapters, VllmAdapters):
                 self._check_author(answered, str(fields.get("model", profile.answers)))
+        if self._connection.patient and profile.adapters is None:
+            require_same(profile.answers, [reply.served.model for reply in answered.replies], self._root)
         turns = [self._generation(profile, request, reply, answered) for reply in answered.replies]
         first = seed_of(request.sampling)
         return turns if len(turns) == 1 else [replace(turn, seed=first + n) for n, turn in enumerate(turns)]
@@ -168,9 +171,8 @@ class OpenAIServer:
             return self._found
 
     async def check(self, rank: int = 0) -> Profile:
-        """Find out what the server does, and that the server's own template, where it reads text, takes the result of a
-        tool call; with a ``rank``, that it takes adapters of that rank while it runs, where it is a kind that may.
-        Errors as for ``generate``."""
+        """Find out what the server does, that its own template, where it reads text, takes the result of a tool call;
+        with a ``rank``, that it takes adapters of that rank, where it is a kind that may. Errors as ``generate``."""
         profile = await self.profile()
         if rank and profile.chat and profile.adapters is None:
             raise self._unswapped()
@@ -181,9 +183,7 @@ class OpenAIServer:
                 await self._ask(profile, ATTEMPT, ())
             except OperationError as error:
                 what = f"{profile.model} at {self._root} does not take a conversation with the result of a tool call."
-                fix = (
-                    "Start the server with another chat template (llama-server --chat-template-file), or another model."
-                )
+                fix = "Start it with another chat template (llama-server --chat-template-file), or another model."
                 raise OperationError(what, error.why, fix) from None
         return profile
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent0.errors import AuthError, OperationError, OtherServerError, RefusedError
+from agent0.errors import AuthError, DependencyError, OperationError, OtherServerError, RefusedError
 from agent0.infra.models.calls.refusals import unset
 from agent0.infra.models.openai.dialects import ListedModel
 from agent0.settings import ActorConfig
@@ -67,6 +67,14 @@ def check_size(card: ListedModel, folder: Path, root: str) -> None:
     if card.width and isinstance(width, int) and width != card.width:
         why = f"Its hidden states have {card.width} numbers, those of the model in {folder} have {width}."
         raise RefusedError(f"The server at {root} serves another model.", why, "Set run.<role>.tokenizer.")
+
+
+def require_same(answers: str, served: Sequence[str], root: str) -> None:
+    """Raises DependencyError where one of the models that answers name as ``served`` is not the one that the server at
+    ``root`` had at first, ``answers``; an empty name says nothing."""
+    if other := next((name for name in served if name and answers and name != answers), ""):
+        why = f"The server at {root} answers as {other[:80]!r} now."
+        raise DependencyError(f"The model {answers[:80]!r}", why, "Serve that one again, or begin another run.")
 
 
 async def loaded_context(ask: Callable[[str, str], Awaitable[Any]], model: str) -> int:
