@@ -18,6 +18,8 @@ from pathlib import Path
 
 LEAST = 10
 """Rows that are written between two kills at least, so that each process gets into its work."""
+AWAY = 5
+"""The exit code of a command that is to be given again: a machine with too much else to do keeps the log waiting."""
 EARLY = 0.7
 """Share of the rows behind which none is killed any more: the last process has work left."""
 
@@ -71,11 +73,14 @@ def kill_and_go_on(folder: Path, rows: int, kills: int, rng: random.Random, slee
                 time.sleep(0.01 if rows < 1_000 else 0.25)
             process.kill()
         moments.append(_lines(out))
-    with (folder / "last.json").open("w") as printed, subprocess.Popen(command, env=env, stdout=printed) as process:
-        while process.poll() is None:
-            peak = max(peak, _memory_mib(process.pid))
-            time.sleep(0.05)
-    return _report(env, folder, rows, tuple(moments), process.returncode, peak)
+    code = AWAY
+    while code == AWAY:
+        with (folder / "last.json").open("w") as printed, subprocess.Popen(command, env=env, stdout=printed) as process:
+            while process.poll() is None:
+                peak = max(peak, _memory_mib(process.pid))
+                time.sleep(0.05)
+            code = process.returncode
+    return _report(env, folder, rows, tuple(moments), code, peak)
 
 
 def _report(

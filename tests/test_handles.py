@@ -155,11 +155,15 @@ async def _all(events: Any) -> list[agent0.Recorded]:
 async def test_questions_of_ones_own_are_the_same_everywhere(runs: Any) -> None:
     rows = [{"question": f"What is {n} + {n}?", "answer": str(2 * n)} for n in range(1, 30)]
     wrong = [*rows, {"question": "What is 7?", "answer": ""}]
-    sizes = {**LONG, "run.evaluation.validation": 1, "run.evaluation.test": 1}
+    sizes = {**SMALL, "run.evaluation.validation": 1, "run.evaluation.test": 1}
     with pytest.raises(ConfigError, match=r"line 30: .*answer"):
         await runs.start(settings=sizes, questions=wrong, wait=False)
-    run = await runs.start(settings=sizes, questions=rows, name="rows", wait=False)
-    await run.cancel()
+    run = await runs.start(settings=sizes, questions=rows, name="rows")
+    asked, tasks = await run.ledger(), (await run.progress()).tasks
+    assert sum(row["asked"] for row in asked) == tasks > 0 and {row["asked"] for row in asked} >= {0, 1}
+    assert {row["question"] for row in asked} < {row["question"] for row in rows}
+    with pytest.raises(NotFoundError, match="has no file of questions"):
+        await (await runs.run("whole")).ledger()
     assert Path((await run.overview())["config"]["questions"]["file"]).name.startswith("rows-")
 
 

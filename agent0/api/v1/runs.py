@@ -5,12 +5,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
 
-from agent0.api.conditional import LIMIT, After, At, Limit, Page, Tagged, keyed_page
+from agent0.api.conditional import LIMIT, After, At, Counted, Limit, Page, Tagged, counted_page, keyed_page
 from agent0.api.context import ApiContext, Context
 from agent0.api.problems import responses
 from agent0.assembly.api.trajectories import transcript_of
 from agent0.assembly.log.carriers import carried
 from agent0.assembly.tracking.measured import measured
+from agent0.assembly.validate.question_ledger import question_ledger
 from agent0.projections.attempts import list_attempts, show_attempt
 from agent0.projections.base import Row
 from agent0.projections.evaluation_items import evaluated_run, list_items
@@ -81,6 +82,14 @@ def metrics(context: Context, run: Run, at: At = 0) -> Page:
     """Everything that was measured: a row for each iteration done (`step` 0: untrained), with every series."""
     with context.tables(at) as db:
         return Page(data=[*measured(db, resolve(db, run)).rows()])
+
+
+@router.get("/{run}/ledger", operation_id="show_ledger")
+def ledger(context: Context, run: Run, limit: Limit = LIMIT, after: Counted = "", at: At = 0) -> Page:
+    """How often a run asked each row of its file of questions, and how many attempts at it were right."""
+    with context.tables(at) as db:
+        rows = question_ledger(db, resolve(db, run)).rows
+    return counted_page(lambda n: rows[:n], after, limit)
 
 
 @router.get("/{run}/story", operation_id="tell_story")

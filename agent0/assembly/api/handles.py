@@ -105,6 +105,14 @@ class AsyncRun:
                 raise NotFoundError(f"{self.id} has no metric {column[:80]!r}.", nearest(column, names), many)
         return Rows({name: row[name] for name in ("step", *(columns or names))} for row in rows)
 
+    async def ledger(self) -> Rows:
+        """How often it ``asked`` each ``row`` of its file of questions, and how many ``attempts`` at it were ``right``.
+
+        Raises:
+            NotFoundError: it has no such file.
+        """
+        return Rows(await self._transport.ledger(self.id))
+
     async def events(
         self, type: str = "", task: str = "", after: int = 0, *, follow: bool = False
     ) -> AsyncIterator[Recorded]:
@@ -302,6 +310,10 @@ class RunHandle:
     def metrics(self, *columns: str) -> Rows:
         """What it measured, a row for each iteration, as ``AsyncRun.metrics``; ``.frame()`` of it is a data frame."""
         return run_sync(lambda: self.aio.metrics(*columns))
+
+    def ledger(self) -> Rows:
+        """How often it asked each row of its file of questions, as ``AsyncRun.ledger``."""
+        return run_sync(self.aio.ledger)
 
     def events(self, type: str = "", task: str = "", after: int = 0, *, follow: bool = False) -> Iterator[Recorded]:
         """Its events in the order of the log, typed, as ``AsyncRun.events``; ``follow``: those to come, too."""

@@ -16,6 +16,7 @@ from agent0.assembly.runtime.execution import FAILED, Observer, execute_run
 from agent0.assembly.runtime.progress import Progress
 from agent0.assembly.runtime.read_models import NothingError, catch_up, reading
 from agent0.assembly.tracking.measured import measured
+from agent0.assembly.validate.question_ledger import question_ledger
 from agent0.errors import NotFoundError, OperationError
 from agent0.events.base import Recorded, decode
 from agent0.events.runs import RunPaused
@@ -140,6 +141,10 @@ class LocalTransport:
     async def metrics(self, run: str) -> Sequence[Row]:
         """As ``Transport.metrics``."""
         return await self._read(lambda db: measured(db, run).rows())
+
+    async def ledger(self, run: str) -> Sequence[Row]:
+        """As ``Transport.ledger``."""
+        return await self._read(lambda db: question_ledger(db, run).rows)
 
     async def events(
         self, run: str, types: str, task: str, after: int, *, follow: bool

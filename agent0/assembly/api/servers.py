@@ -131,6 +131,10 @@ class ServerTransport:
         rows: list[Row] = (await self._link.get(_path(run, "metrics")))["data"]
         return rows
 
+    async def ledger(self, run: str) -> Sequence[Row]:
+        """As ``Transport.ledger``."""
+        return [row async for page in self._pages(_path(run, "ledger"), {}) for row in page]
+
     async def events(
         self, run: str, types: str, task: str, after: int, *, follow: bool
     ) -> AsyncIterator[Sequence[Recorded]]:

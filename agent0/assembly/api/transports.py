@@ -62,6 +62,10 @@ class Transport(Protocol):
         """A row for each iteration: ``step``, then every series that was measured."""
         ...
 
+    async def ledger(self, run: str) -> Sequence[Row]:
+        """How often it asked each row of its file of questions. Raises NotFoundError where it has none."""
+        ...
+
     def events(self, run: str, types: str, task: str, after: int, *, follow: bool) -> AsyncIterator[Sequence[Recorded]]:
         """Events behind the sequence ``after`` in parts, of ``types`` (by commas; empty: all) and ``task``; ``follow``:
         what comes, too, without an end."""

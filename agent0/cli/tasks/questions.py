@@ -10,16 +10,12 @@ import typer
 
 from agent0.assembly.models.document_questions import WrittenQuestions, write_questions
 from agent0.assembly.validate.question_check import QuestionCheck, check_questions
+from agent0.assembly.validate.question_ledger import question_ledger
 from agent0.assembly.validate.questions import copied_words, counted_rows
 from agent0.cli import console, flags, lookup
 from agent0.cli.models.named_model import Model, model_flags
 from agent0.cli.tasks.question_options import AnswerType, Columns, Heldout, Template, Tolerance, question_settings
-from agent0.errors import Agent0Error, NotFoundError
-from agent0.evaluation.benchmarks.rows.question_file import questions
 from agent0.evaluation.benchmarks.rows.question_rows import Repetition
-from agent0.infra.storage.datasets import LocalQuestions
-from agent0.projections.tasks import rows_asked
-from agent0.settings import RunConfig
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="Rows with questions and answers.")]
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Text files: .txt, .md, .rst.")]
@@ -55,27 +51,17 @@ def check(
 def ledger(run: console.Run = "LAST", limit: console.Limit = 100, as_json: console.Json = False) -> None:
     """Which rows of its file of questions, and passages of its documents, a run asked about, how often, and how many
     attempts at each were right. Rows that it has not asked come last, as long as the file is there."""
-    run_row = lookup.run_row(run)
+    run_id = str(lookup.run_row(run)["run"])
     with lookup.tables() as db:
-        asked = rows_asked(db, str(run_row["run"]))
-    config = RunConfig.recorded(run_row["config"])
-    if not config.questions.file and not config.documents.folder:
-        raise NotFoundError(f"{run_row['run']} has no file of questions.", fix="agent0 run start --questions FILE")
-    try:
-        train = questions(LocalQuestions(), config.questions).tasks["train"] if config.questions.file else ()
-    except Agent0Error as error:
-        console.say(f"Rows that were not asked are not known: {error}", "yellow")
-        train = ()
-    counted = {row["row"] for row in asked}
-    others = [task for task in train if task.row and task.row.id not in counted]
-    never = {"asked": 0, "last_epoch": None, "attempts": 0, "right": 0}
-    rows = [*asked, *({"row": task.row.id, **never, "question": task.question} for task in others if task.row)]
+        counts = question_ledger(db, run_id)
+    if counts.problem:
+        console.say(f"Rows that were not asked are not known: {counts.problem}", "yellow")
     if as_json:
-        console.data(rows)
+        console.data(counts.rows)
         return
-    of = f" of {len(train)}" if train else ""
-    console.text(f"{run_row['run']} asked {len(asked)}{of} rows, {sum(row['asked'] for row in asked)} times in all.")
-    console.table(console.limited(lambda n: rows[:n], limit), False)
+    of, times = f" of {counts.trained}" if counts.trained else "", sum(row["asked"] for row in counts.asked)
+    console.text(f"{run_id} asked {len(counts.asked)}{of} rows, {times} times in all.")
+    console.table(console.limited(lambda n: counts.rows[:n], limit), False)
 
 
 def write(
