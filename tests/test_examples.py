@@ -33,8 +33,8 @@ ELSEWHERE = {
         "agent0 view", "agent0 chat tiny", "agent0 chat qwen",
     ),
     "checkpoints with weights, which scripted runs have not": (
-        "model ab", "model card", "model compare", "model exam", "model export", "model lineage", "model promote",
-        "model push", "model repeat", "model rejudge", "model rollback", "model show", "model verify",
+        "model ab", "model card", "model compare", "model ensemble", "model exam", "model export", "model lineage",
+        "model promote", "model push", "model repeat", "model rejudge", "model rollback", "model show", "model verify",
         "router evaluate", "router compress", "experiment reroute", "projections rollback",
     ),
     "programs in the sandbox, whose tests are elsewhere": ("hack-test", "sandbox top", "sandbox test", "tool call"),

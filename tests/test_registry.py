@@ -217,6 +217,12 @@ def test_a_registry_from_the_shell(home: Path, monkeypatch: pytest.MonkeyPatch) 
     assert [row["attempts"] for row in sat] == [1, 3]
     assert all(row["single"] <= row["within"] <= 1 for row in sat)
     assert call("model", "exam", f"{run}/base", "--temperatures", "warm", home=home).code == 2
+    pair = (f"{run}/base", held[0]["model"])
+    together = call("model", "ensemble", *pair, "--n", "6", "--attempts", "2", "--json", home=home).json
+    assert [member["name"] for member in together["members"]] == sorted(pair)
+    assert "vote of 2 members" in together["answer"][0] and len(together["vote"]["scores"]) == 6
+    lone = call("model", "ensemble", *pair[:1] * 2, home=home)
+    assert lone.code == 2 and "There are 1 different members" in lone.err and "Traceback" not in lone.err
     examined = call("model", "exam", held[0]["model"], "--n", "4", "--attempts", "3", "--json", home=home).json
     card = call("model", "card", held[0]["model"], home=home).out
     assert f"| this checkpoint | validation | 3 at T=1 | 4 | {examined[1]['single']:.3f} (" in card

@@ -146,6 +146,7 @@ COMMANDS: Mapping[str, str | Noun] = {
             "ab": "models.comparisons:ab",
             "repeat": "models.comparisons:repeat",
             "exam": "models.comparisons:evaluate_protocol",
+            "ensemble": "models.comparisons:ensemble",
             "rejudge": "models.rejudge:rejudge",
             "promote": "models.promotion:promote",
             "rollback": "models.promotion:rollback",

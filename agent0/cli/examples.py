@@ -80,6 +80,7 @@ agent0 model compare LAST/base LAST/student-1
 agent0 model ab LAST/base LAST/student-1
 agent0 model repeat LAST/student-1
 agent0 model exam LAST/student-1 --n 150 --attempts 8 --temperatures 0,1
+agent0 model ensemble LAST/base LAST/student-1 --n 150 --attempts 8
 agent0 model rejudge LAST
 agent0 model promote LAST/student-1 --reason "better on our own tasks"
 agent0 model rollback base --run LAST

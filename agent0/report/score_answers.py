@@ -3,10 +3,13 @@ again."""
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from agent0.projections.base import Row
 from agent0.report.answers import FEW, MOST, claim_words, truncation_line
 from agent0.report.conclusions import conclusion
+from agent0.rollout.confidence.ensembles import EnsembleScores, Labels, Solver
+from agent0.stats.calibrators import Worth
 from agent0.stats.intervals import wilson
 from agent0.stats.sequential_test import ENOUGH, always_valid_interval, e_value, winner
 
@@ -128,6 +131,44 @@ def models_answer(event: Row) -> list[str]:
         f"{event['first']} {_share(event['first_correct'], n)}.",
         "Not to be claimed: anything of other seeds or families" + ("" if n >= FEW else f" ({n} tasks are few)") + ".",
     ]
+
+
+def ensemble_answer(scores: EnsembleScores, split: str) -> list[str]:
+    """Sum up what a vote of checkpoints adds over the best of them, and over as many of its own attempts."""
+    alone = next(member for member in scores.members if member.name == scores.best)
+    again = next(each for each in scores.majorities if each.name.endswith(f" by {scores.best}"))
+    differences = [{**asdict(d), "adjusted_p": p, "word": d.claimed(p)} for d, p in scores.gains]
+    labels = [f"{each.name} on {each.coverage:.1%} of tasks{_right(each)}" for each in scores.labels]
+    worths = [_area(each) for each in scores.doubts]
+    n, solvers = len(scores.vote.scores), (scores.vote, alone, again)
+    return [
+        f"On {n} {split} tasks: {'; '.join(f'{each.name} {_solved(each)}' for each in solvers)}.",
+        f"The vote less {again.name} {claim_words(differences[1])}; less {alone.name} {claim_words(differences[0])}.",
+        f"Answers that two attempts share, taken for right: {'; '.join(labels)}.",
+        f"Whether an answer of {scores.best} is right: agreement with the others tells with an AUROC of {worths[0]}, "
+        f"with as many of its own further attempts of {worths[1]}.",
+        f"Not to be claimed: anything of other members or tasks; the best was chosen on these{_small(n)}.",
+    ]
+
+
+def _solved(solver: Solver) -> str:
+    return f"{solver.accuracy:.1%} ({solver.lower95:.1%} to {solver.upper95:.1%})"
+
+
+def _right(labels: Labels) -> str:
+    if labels.right is None or labels.right95 is None:
+        return ""
+    return f", right {labels.right:.1%} ({labels.right95[0]:.1%} to {labels.right95[1]:.1%})"
+
+
+def _area(doubt: Worth | None) -> str:
+    if doubt is None or doubt.auroc is None or doubt.auroc95 is None:
+        return "nothing that can be told"
+    return f"{doubt.auroc:.3f} ({doubt.auroc95[0]:.3f} to {doubt.auroc95[1]:.3f})"
+
+
+def _small(n: int) -> str:
+    return f" ({n} tasks are few)" if n < FEW else ""
 
 
 def _share(right: int, n: int) -> str:

@@ -1,6 +1,7 @@
 """Part of the rim: evaluates checkpoints by evaluation protocols. Each result is an event of the checkpoint's run."""
 
 import asyncio
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -18,12 +19,13 @@ from agent0.assembly.validate.replay_requirements import require_replay
 from agent0.errors import ConfigError
 from agent0.evaluation.item_rollout import RolloutPorts
 from agent0.evaluation.protocol import OWN_SETS, EvaluationProtocol
-from agent0.evaluation.protocol_runner import FinishedTask, ProtocolResult, as_json_lines, run_protocol
+from agent0.evaluation.protocol_runner import AnsweredTask, FinishedTask, ProtocolResult, as_json_lines, run_protocol
 from agent0.events.checkpoints import StudentExamined
 from agent0.events.values import Split, Task
 from agent0.infra.log.event_log import Log
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
+from agent0.rollout.confidence.ensembles import EnsembleScores, ensemble_scores
 from agent0.rollout.student import Conditions
 from agent0.rollout.tool_prompts import opening
 from agent0.rollout.workspace_store import Scratch
@@ -87,6 +89,37 @@ async def evaluate_protocols(
                 out.append(await _evaluate(log, session, exam, tasks[exam]))
                 report(out[-1])
     return out
+
+
+async def evaluate_ensemble(
+    settings: Settings, members: Sequence[str], exam: EvaluationProtocol, report: Report = lambda _: None
+) -> EnsembleScores:
+    """Evaluate each of ``members`` by one protocol, and score what their votes add.
+
+    Raises:
+        ConfigError: fewer than two different members, attempts or tasks for no vote, or a greedy protocol; else as
+            ``evaluate_protocols``.
+    """
+    names = [*dict.fromkeys(members)]
+    if len(names) < 2 or exam.attempts < len(names) or not exam.temperature:
+        why = f"There are {len(names)} different members, {exam.attempts} attempts each, T={exam.temperature:g}."
+        fix = "Name two checkpoints or more, with --attempts of at least as many and a temperature above 0."
+        raise ConfigError("An ensemble cannot vote.", why, fix)
+    events, store = (
+        await evaluate_protocols(settings, {name: [exam] for name in names}, report),
+        artifact_store(settings),
+    )
+    answers = {name: _answers(store, event) for name, event in zip(names, events, strict=True)}
+    if len({tuple(each.task for each in answered) for answered in answers.values()}) > 1:
+        why = "Their runs ask for other families, or scored on other sets of their own."
+        raise ConfigError("The members were not asked the same tasks.", why, "Name checkpoints of runs of one profile.")
+    return ensemble_scores({name: [(t.answers, t.correct) for t in tasks] for name, tasks in answers.items()})
+
+
+def _answers(store: Artifacts, event: StudentExamined) -> list[AnsweredTask]:
+    assert event.answers is not None  # noqa: S101 - it was just evaluated
+    rows = map(json.loads, store.get(event.answers).splitlines())
+    return [AnsweredTask(**{**row, "answers": tuple(row["answers"]), "correct": tuple(row["correct"])}) for row in rows]
 
 
 def tasks_of(exam: EvaluationProtocol, plan: RunConfig) -> list[Task]:

@@ -1,5 +1,6 @@
 """Checkpoints that answer again: side by side, repeated, by an evaluation protocol, judged anew."""
 
+from dataclasses import asdict
 from statistics import fmean, stdev
 from typing import Annotated, Any
 
@@ -7,12 +8,13 @@ import typer
 
 from agent0.assembly.models.ab_test import compare_models, comparison_rows
 from agent0.assembly.models.ab_test import repeat as answer
-from agent0.assembly.models.protocol import evaluate_protocols
+from agent0.assembly.models.protocol import evaluate_ensemble, evaluate_protocols
 from agent0.cli import console, flags, lookup
 from agent0.errors import ConfigError
 from agent0.evaluation.protocol import OWN_SETS, EvaluationProtocol, scores
 from agent0.events.values import Split
-from agent0.report.score_answers import models_answer
+from agent0.report.score_answers import ensemble_answer, models_answer
+from agent0.rollout.confidence.ensembles import Solver
 
 Seed = Annotated[int, typer.Option(help="Draws the tasks.", min=0)]
 
@@ -93,6 +95,40 @@ def evaluate_protocol(
     results = console.run_async(lambda: evaluate_protocols(settings, {checkpoint: exams}, report))
     rows = [scores(event) for event in results]
     console.table(rows, as_json)
+
+
+def ensemble(
+    members: Annotated[
+        list[str], typer.Argument(metavar="CHECKPOINT…", help="Two or more of RUN/CHECKPOINT, RUN/base, digests.")
+    ],
+    n: Annotated[int, typer.Option("--n", help="Tasks.", min=1, max=100_000)] = 150,
+    attempts: Annotated[int, typer.Option(help="Of each task by each.", min=2, max=1000)] = 8,
+    temperature: Annotated[float, typer.Option(min=0.01, max=100)] = 1.0,
+    split: Annotated[Split, typer.Option(help="Which held-out tasks.")] = "validation",
+    seed: Seed = 1,
+    full: console.Full = False,
+    as_json: console.Json = False,
+) -> None:
+    """What a vote of checkpoints adds, an attempt each: as a solver, a verdict and an uncertainty, beside the best of
+    them alone and the majority of as many attempts of its own. Tasks are those that no member's run scored on."""
+    names = [*map(lookup.of_newest, members)]
+    exam = EvaluationProtocol(n, seed, attempts, temperature, split, excluded=(OWN_SETS,))
+    settings = flags.settings()
+    report = _quiet if as_json else (lambda event: console.say(f"{event.checkpoint}: {event.wall_s:.0f} s"))
+    results = console.run_async(lambda: evaluate_ensemble(settings, names, exam, report))
+    answer = ensemble_answer(results, split)
+    if as_json:
+        console.data({**asdict(results), "answer": answer})
+        return
+    console.print_lines(answer)
+    if full:
+        solvers = (*results.members, *results.majorities, results.vote)
+        console.table([_solver(solver) for solver in solvers], False)
+
+
+def _solver(solver: Solver) -> dict[str, Any]:
+    interval = f"{solver.lower95:.3f} to {solver.upper95:.3f}"
+    return {"solver": solver.name, "attempts": solver.attempts, "right": round(solver.accuracy, 3), "95 %": interval}
 
 
 def _levels(text: str) -> tuple[int, ...]:
