@@ -1,5 +1,6 @@
 """Three servers that hold the log together: the one that leads is killed, and nothing that was acknowledged is lost."""
 
+import asyncio
 import random
 import time
 from collections import Counter
@@ -8,9 +9,12 @@ from typing import Any
 
 import pytest
 
+from agent0.infra.bus.group_commit import Committer
+from agent0.infra.bus.log_wait import LogWait, read
 from agent0.infra.log.event_log import Log
-from tests.clusters import Cluster, publish
+from tests.clusters import NODES, Cluster, publish
 from tests.crashing import SIZES, past_of, watching
+from tests.patience import PATIENCE_S
 from tests.processes import KINDS, Crew
 from tests.test_server import an_event
 
@@ -26,6 +30,35 @@ async def test_a_killed_leader_takes_no_event_with_it(tmp_path: Path) -> None:
     assert len(found.acknowledged) >= 400
     assert (found.lost, found.twice) == (0, 0)
     assert Counter(r.id for r in found.stored) == Counter(found.acknowledged.keys())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1000)
+async def test_without_a_majority_what_is_done_waits_by_name_and_is_stored_once(tmp_path: Path) -> None:
+    """Two of three servers are gone: nobody leads. They come back, and it goes on by itself."""
+    with Cluster(tmp_path) as cluster:
+        await cluster.provision(tmp_path)
+        log, wait = await cluster.connect(tmp_path), LogWait(tmp_path)
+        log.patience_s = 1.0
+        committer = Committer(log, 0.001, wait=wait)
+        committer.start()
+        assert await committer.commit([an_event(1), an_event(2)]) == [1, 2]
+        for node in NODES[:2]:
+            cluster.kill(node)
+        storing = asyncio.ensure_future(committer.commit([an_event(3), an_event(4)]))
+        async with asyncio.timeout(PATIENCE_S):
+            while not wait.text:
+                await asyncio.sleep(0.05)
+        assert "log is not available" in wait.text and read(tmp_path) == wait.text and not storing.done()
+        for node in NODES[:2]:
+            cluster.start(node)
+        async with asyncio.timeout(PATIENCE_S):
+            assert await storing == [3, 4]
+        assert not wait.text and not read(tmp_path)
+        await cluster.whole(log)
+        assert [stored.seq async for stored in log.read()] == [1, 2, 3, 4]
+        await committer.stop()
+        await log.close()
 
 
 async def test_a_batch_that_was_torn_in_two_is_sent_again(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,6 +115,12 @@ def test_what_is_secret_is_private_and_each_folder_has_its_own(keys: Path) -> No
     assert not any(seed in path.read_text() for seed in seeds for path in (keys / "server").iterdir())
 
 
+def test_several_servers_are_told_of_each_other(keys: Path, tmp_path: Path) -> None:
+    config, names = keys / "server" / "nats-cluster.conf", {"NATS_NAME": "nats-1", "NATS_STORE": str(tmp_path)}
+    assert "nats://nats-1:6222" in config.read_text() and "verify: true" in config.read_text()
+    assert subprocess.run([str(binary()), "-c", str(config), "-t"], env=names, capture_output=True).returncode == 0
+
+
 def test_keys_that_are_there_are_not_overwritten(keys: Path, tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in keys.rglob("*") if path.is_file()}
     refused = agent0("cluster", "keys", str(keys), "--host", "127.0.0.1")

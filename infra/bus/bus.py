@@ -30,6 +30,7 @@ from agent0.infra.bus.arrivals import Arrivals, Pulling
 from agent0.infra.bus.deliveries import Advisory, Reaction, Work
 from agent0.infra.bus.dispatch import Reactions
 from agent0.infra.bus.group_commit import Committer
+from agent0.infra.bus.log_wait import LogWait
 from agent0.infra.bus.run_consumers import Lacks, RunConsumers, lacks_nothing
 from agent0.infra.bus.run_views import Views
 from agent0.infra.log.connection import Link, die, reconnecting
@@ -75,13 +76,14 @@ class Bus:
         self._topology = Topology(settings.nats, settings.handlers)
         self._ack_wait_s = settings.handlers.ack_wait_s
         self._views = Views(log, evolve, snapshots)
-        self.committer = Committer(log, settings.handlers.commit_ms / 1000, fatal)
+        wait = LogWait(settings.home)
+        self.committer = Committer(log, settings.handlers.commit_ms / 1000, fatal, wait)
         self._reactions = Reactions(
             log, self._views, self.committer, ports, settings, code_rev, clock, fatal, self._lacks_for
         )
         report = self._reactions.report
         self.run_consumers = RunConsumers(
-            log, self._views, self._topology, self._handlers, lacks, report, clock, fatal, code_rev
+            log, self._views, self._topology, self._handlers, lacks, report, clock, fatal, code_rev, lambda: wait.text
         )
         self._link = Link(log.server)
         self._broker: _Broker | None = None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from agent0.errors import Agent0Error, DependencyError, LogError, OperationError, bare_url, clean_text
 from agent0.events.base import Recorded
+from agent0.infra.bus.log_wait import LogWait
 from agent0.infra.log.connection import die
 from agent0.infra.log.event_log import BATCH, Log
 
@@ -25,8 +26,11 @@ class Committer:
     """One task that appends for the whole process. ``batches`` and ``reactions`` count what it did. Where that task
     fails, whatever waits for it fails too, and ``fatal`` is called with the reason: nothing more could be stored."""
 
-    def __init__(self, log: Log, gather_s: float, fatal: Callable[[str], None] = die) -> None:
-        self._log, self._gather_s, self._fatal = log, gather_s, fatal
+    def __init__(
+        self, log: Log, gather_s: float, fatal: Callable[[str], None] = die, wait: LogWait | None = None
+    ) -> None:
+        """``wait`` says why nothing is stored, while that is so."""
+        self._log, self._gather_s, self._fatal, self._wait = log, gather_s, fatal, wait
         self._queue: asyncio.Queue[_AppendTask] = asyncio.Queue()
         self._group: list[_AppendTask] = []
         self._left: _AppendTask | None = None
@@ -44,6 +48,8 @@ class Committer:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
+        if self._wait:
+            self._wait.end()
 
     async def commit(self, effects: Sequence[Recorded]) -> list[int]:
         """Store the effects of one reaction, all or none; returns when they are durable.
@@ -117,9 +123,15 @@ class Committer:
     async def _persist(self, effects: list[Recorded]) -> list[int]:
         while True:
             try:
-                return await self._log.append(effects)
-            except DependencyError:
+                sequences = await self._log.append(effects)
+            except DependencyError as error:
+                if self._wait:
+                    self._wait.begin(bare_url(f"{error.what} {error.why}"))
                 await asyncio.sleep(RETRY_S)
+                continue
+            if self._wait:
+                self._wait.end()
+            return sequences
 
 
 def _unstorable(why: str) -> LogError:

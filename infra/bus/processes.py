@@ -5,8 +5,8 @@ import asyncio
 import json
 import os
 import socket
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from nats.aio.msg import Msg
@@ -31,6 +31,8 @@ class ProcessReply:
     missing: Mapping[str, Mapping[str, str]]
     slots: int = 0
     version: str = ""
+    waits: str = field(default="", compare=False)
+    """Why it cannot store what it has done."""
 
     def __str__(self) -> str:
         return f"{self.pid} on {self.host} ({len(self.handlers)} handlers)"
@@ -46,7 +48,9 @@ class Processes:
         missing: Mapping[str, Mapping[str, DependencyError]],
         slots: int = 0,
         version: str = "",
+        waits: Callable[[], str] = str,
     ) -> None:
+        self._waits = waits
         self._log, self._handlers, self._missing = log, tuple(handlers), missing
         self._slots, self._version = slots, version
         self._subscription: Any = None
@@ -66,7 +70,7 @@ class Processes:
             run: {name: str(error.dependency) for name, error in of.items()} for run, of in self._missing.items()
         }
         own = socket.gethostname(), os.getpid(), id(self), self._handlers
-        return ProcessReply(*own, missing, self._slots, self._version)
+        return ProcessReply(*own, missing, self._slots, self._version, self._waits())
 
     async def _answer(self, message: Msg) -> None:
         if message.reply:

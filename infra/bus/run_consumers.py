@@ -54,6 +54,7 @@ class RunConsumers:
         clock: Callable[[], datetime],
         fatal: Callable[[str], None],
         version: str = "",
+        waits: Callable[[], str] = str,
     ) -> None:
         self._log, self._views, self._topology, self._handlers = log, views, topology, handlers
         self._lacks, self._tell, self._clock, self._fatal = lacks, tell, clock, fatal
@@ -69,7 +70,7 @@ class RunConsumers:
         self._opening: dict[str, asyncio.Task[None]] = {}
         self._seq = 0
         slots = max((topology.in_flight(handler) for handler in handlers), default=0)
-        self._processes = Processes(log, [handler.name for handler in handlers], self._missing, slots, version)
+        self._processes = Processes(log, [handler.name for handler in handlers], self._missing, slots, version, waits)
 
     async def start(self, arrivals: Mapping[str, Arrivals]) -> None:
         """Open the consumers of the runs that are under way, and follow what becomes of runs."""

@@ -27,6 +27,9 @@ PATIENCE = 3
 _ASKS = re.compile(r'\$js\.api\.consumer\.(msg\.next\.|create\.\w+")')
 """In a refusal: messages of a consumer, or one without a name, were asked for."""
 
+# nats-py turns a connection into one over TLS behind the back of asyncio, which warns of that at each end.
+logging.getLogger("asyncio").addFilter(lambda record: "eof_received" not in str(record.msg))
+
 T = TypeVar("T")
 
 

@@ -42,6 +42,7 @@ def _process(reply: ProcessReply) -> Row:
         "does": ", ".join(roles_of(reply.handlers)),
         "slots": reply.slots,
         "lacks": ", ".join(sorted(lacks)),
+        "waits_for": reply.waits,
         "version": reply.version,
     }
 

@@ -28,7 +28,7 @@ _EARLIER = timedelta(minutes=10)
 """Clocks differ: certificates count from a little before they were made."""
 _CONFIG = """\
 # A server of Agent0's log: NATS_NAME=nats-1 NATS_STORE=/data nats-server -c {here}/nats-server.conf
-# Several servers: one file each that includes this one and names the others in `cluster {{ … routes: […] }}`.
+# Several servers that hold the log together: nats-cluster.conf, which includes this file.
 server_name: $NATS_NAME
 listen: "0.0.0.0:4222"
 max_payload: 1MB
@@ -46,6 +46,15 @@ jetstream {{
   limits {{ batch {{ max_msgs: 1000, timeout: "10s" }} }}
 }}
 include "accounts.conf"
+"""
+_CLUSTER = """\
+include "nats-server.conf"
+cluster {{
+  name: agent0
+  listen: "0.0.0.0:6222"
+  tls {{ cert_file: {cert}, key_file: {key}, ca_file: {ca}, verify: true, timeout: 5 }}
+  routes: {routes}
+}}
 """
 
 
@@ -108,8 +117,11 @@ def _fill(staging: Path, folder: Path, hosts: Sequence[str], at: str) -> None:
     _write(staging / "ca" / "ca.key", _pem_key(authority))
     _certify(staging / SERVER, certificate, authority, hosts)
     here = at or str(folder / SERVER)
-    paths = {"cert": json.dumps(f"{here}/server.pem"), "key": json.dumps(f"{here}/server.key")}
+    files = {"cert": "server.pem", "key": "server.key", "ca": "ca.pem"}
+    paths = {name: json.dumps(f"{here}/{file}") for name, file in files.items()}
+    routes = json.dumps([f"nats://{_address(host)}:6222" for host in hosts])
     _write(staging / SERVER / "nats-server.conf", _CONFIG.format(here=here, **paths).encode())
+    _write(staging / SERVER / "nats-cluster.conf", _CLUSTER.format(routes=routes, **paths).encode())
     keys = {}
     for role in ROLES:
         seed = _seed()
@@ -120,13 +132,17 @@ def _fill(staging: Path, folder: Path, hosts: Sequence[str], at: str) -> None:
 
 
 def _environment(here: str, hosts: Iterable[str]) -> str:
-    urls = ",".join(f"tls://{f'[{host}]' if ':' in host else host}:4222" for host in hosts)
+    urls = ",".join(f"tls://{_address(host)}:4222" for host in hosts)
     lines = (
         f"AGENT0_NATS_URL={urls}",
         f"AGENT0_NATS__CREDENTIALS={here}/user.nk",
         f"AGENT0_NATS__TLS_CA={here}/ca.pem",
     )
     return "\n".join((*lines, ""))
+
+
+def _address(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def _authority(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
