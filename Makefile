@@ -162,7 +162,7 @@ knockout: setup .venv/.ready-dev
 crash: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.crash
 	$(BIN)/python -m benchmarks.batch
-	$(BIN)/python -m pytest -m slow tests/bus/test_ollama_load.py tests/test_bench.py tests/test_cluster.py tests/test_grids.py tests/test_study_bases.py tests/test_served_loop.py
+	$(BIN)/python -m pytest -m slow tests/bus/test_ollama_load.py tests/test_bench.py tests/test_cluster.py tests/test_grids.py tests/test_study_bases.py tests/test_served_loop.py tests/test_crash.py
 	$(BIN)/python -m pytest -m slow tests/engine/test_processes.py tests/test_contributing.py tests/test_finished_items.py \
 		tests/test_registry.py tests/test_seals.py tests/test_serving.py
 	$(BIN)/python -m pytest -m slow tests/test_first_lines.py tests/test_ledger.py tests/test_own_reward_page.py tests/test_splits.py \

@@ -54,6 +54,29 @@ async def test_nothing_is_lost_whoever_is_killed(tmp_path: Path) -> None:
     assert sorted(slots) == [*range(len(slots))] and 4 < len(slots) <= 7, "others were asked for, each once"
 
 
+@pytest.mark.slow  # part of make crash
+@pytest.mark.timeout(1500)
+async def test_nothing_is_lost_where_tasks_are_attempted_beside_a_training(tmp_path: Path) -> None:
+    """Who attempted what depends on when a training ended; each decision follows from the log all the same."""
+    plan = {"TRAINING__STEPS_OFF_POLICY": "1", "TRAINING__SCHEDULE": "student", "ITERATIONS": "3", "TASKS": "4"}
+    with Crew(tmp_path, **SIZES, **{f"RUN__{name}": value for name, value in plan.items()}) as crew:
+        run = crew.tell("run", "start", "--detach", "--json")["run"]
+        crew.start("student", "handlers", "run", *ALL)
+        crew.start("projector")
+        async with watching(crew, run) as watch:
+            kills = await crash(crew, watch, {"student": 3, BROKER: 1}, str(time.time_ns() % 10**6))
+        past = await past_of(crew, run, watch)
+        rebuilt = crew.tell("projections", "rebuild", "--verify", "--json")
+        checked = crew.tell("run", "check", run, "--json")
+    assert len(kills) == 4
+    assert (past.finished, past.lost, past.lost_attempts, past.duplicates) == (True, [], 0, [])
+    assert rebuilt["verified"] is True and checked["decisions"] and not checked.get("first"), checked
+    order = [recorded.type for recorded in past.told if getattr(recorded.event, "iteration", 0) == 1]
+    trained = next(n for n, one in enumerate(past.told) if one.type == "CheckpointTrained")
+    asked = next(n for n, one in enumerate(past.told) if one.type == "TaskRequested" and one.task == "t1-000")
+    assert order and asked < trained
+
+
 async def test_handlers_whose_log_goes_away_as_they_begin_say_so(
     log: Log, nats_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

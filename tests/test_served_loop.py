@@ -2,11 +2,13 @@
 in, and whatever is killed is started again."""
 
 import asyncio
+import gc
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -29,13 +31,16 @@ from agent0.infra.engine.inference import Engine
 from agent0.infra.engine.llama_process import LlamaOptions, start
 from agent0.infra.models import llama_cpp
 from agent0.infra.models.llama_cpp import LlamaCpp
+from agent0.infra.models.openai.several import OpenAIServers, opened
 from agent0.infra.models.transformers import BASE
+from agent0.infra.weights.gguf import write_adapter, write_base
+from agent0.infra.weights.merge import read_lora
 from agent0.ports.models import GenerateRequest, Generation, Model
 from agent0.settings import ActorConfig, RunConfig, Settings, StudentConfig
 from agent0.training.objectives.policy_gradient import token_logprobs
 from tests.adapters import adapter, tensors
 from tests.conformance_model import ask, essence
-from tests.llama_server import MISSING
+from tests.llama_server import MISSING, serving
 from tests.memory import MemoryArtifacts, TrustingSandbox
 from tests.patience import until
 from tests.play import play
@@ -142,6 +147,31 @@ def test_a_whole_run_goes_through_the_server_and_the_new_adapter_answers(tmp_pat
         assert any(written.logprobs != pytest.approx(computed(written, other), abs=2e-3) for written in turns[:4])
     files = {path.name for path in (tmp_path / "cache" / "gguf").glob("*/*.gguf")}
     assert files == {"base.gguf", f"{trained.adapter.sha256}.gguf"}
+
+
+@pytest.mark.slow  # part of make crash
+@pytest.mark.filterwarnings("ignore:coroutine .connect_tcp:RuntimeWarning")  # anyio's, of a connection that was refused
+async def test_two_servers_write_by_the_named_adapter_and_one_is_killed(tmp_path: Path) -> None:
+    store, data, (base, lora) = MemoryArtifacts(), adapter(BASE), (tmp_path / "base.gguf", tmp_path / "adapter.gguf")
+    write_base(BASE, base)
+    write_adapter(read_lora(data), BASE, lora)
+    trained = store.put(data)
+    with serving(base, lora) as first, ExitStack() as stack:
+        urls = ",".join(f"{url}/v1" for url in (first, stack.enter_context(serving(base, lora))))
+        model = opened(StudentConfig(provider="openai", base_url=urls, tokenizer=str(BASE)), store, shared=None)
+        assert isinstance(model, OpenAIServers)
+        calls = [replace(ask(seed=n, max_tokens=96), adapter=trained if n % 2 else None) for n in range(160)]
+        tasks = [asyncio.create_task(model.generate(request)) for request in calls]
+        await until(lambda: sum(task.done() for task in tasks) >= 4, "the first answers")
+        await asyncio.to_thread(stack.close)
+        turns = await asyncio.gather(*tasks)
+        failed = [member.breaker.failed for member in model._members]
+        await model.close()
+    gc.collect()
+    assert failed[0] == 0 < failed[1] and len(turns) == 160
+    for request, written in list(zip(calls, turns, strict=True))[::9]:
+        own = data if request.adapter else None
+        assert written.logprobs == pytest.approx(computed(written, own), abs=2e-3)
 
 
 async def test_a_server_that_was_killed_is_started_again(model: LlamaCpp) -> None:

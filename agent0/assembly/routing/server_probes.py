@@ -86,6 +86,8 @@ def described(profile: "Profile", actor: ActorConfig) -> str:
     kind = f"{KINDS.get(profile.kind, profile.kind)}; " if profile.kind else ""
     parts = [f"{profile.model} at {actor.base_url} ({kind}{others})", CAPTURED[profile.capture]]
     parts += [f"context {profile.context:,} tokens" if profile.context else "it does not say its context"]
+    if profile.away:
+        parts += [f"{' and '.join(profile.away)} is away: calls go to the others"]
     if profile.template and not profile.chat:
         parts += [str(report_of(renderer(profile.template, profile.specials)))]
     if (answers := profile.answers) and answers not in profile.model and profile.model not in answers:

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any, Protocol
 
 from agent0.errors import DependencyError, OperationError, RefusedError, TransientError
@@ -42,6 +43,7 @@ PROBE = GenerateRequest((Turn(role="user", content="Say: 1, zwei, 三."),), Samp
 THOUGHT = ("<think", "<|channel|>", "[THINK]", "<seed:think", "<|START_THINKING|>")
 """How models begin a thought that a server leaves in the text."""
 SPECIAL = ("bos_token", "eos_token")
+ENCODERS = Lock()  # two threads may not import transformers at once
 HOTTEST = 2.0
 """The highest temperature of OpenAI's API, which vLLM keeps to: draws differ most there."""
 
@@ -71,7 +73,8 @@ class Profile:
 
     ``models`` are the names of all that it serves, ``capture`` what came back of a turn, ``context`` the tokens that a
     call may have (0: it does not say), ``files`` where it has its model (a folder or GGUF file, as it names it),
-    ``template`` its chat template with ``specials``, where it shows one, ``answers`` the model that its answer names.
+    ``template`` its chat template with ``specials``, where it shows one, ``answers`` the model that its answer names,
+    ``away`` addresses of its copies at which nothing answers.
     """
 
     model: str
@@ -87,6 +90,7 @@ class Profile:
     template: str = ""
     specials: Mapping[str, str] = field(default_factory=dict)
     answers: str = ""
+    away: tuple[str, ...] = ()
 
 
 class OpenAIServer:
@@ -254,9 +258,8 @@ class OpenAIServer:
             return LlamaAdapters(ask, self._artifacts, folder, self._root, fixed=self._own)
         if profile.way.dialect != "completions" or self._shared is None:
             return None
-        request, probe, files = self._connection.request, partial(self._probed, profile), (folder, self._shared)
-        options = (*files, self._weights)
-        return VllmAdapters(request, self.models, probe, self._artifacts, *options, model=profile.model)
+        request, probe, same = self._connection.request, partial(self._probed, profile), (self._shared, self._weights)
+        return VllmAdapters(request, self.models, probe, self._artifacts, folder, *same, model=profile.model)
 
     async def _drawn(self, profile: Profile, most: int) -> bool:
         """Whether it draws ``most`` turns in a call, and choice 1 of them is what the next seed gives alone."""
@@ -391,6 +394,7 @@ def _checked(reply: ServerReply, prompt: Sequence[int], root: str) -> ServerRepl
 
 
 def _encoder(actor: ActorConfig) -> PromptEncoder:
-    from agent0.infra.engine.chat_template import chat_of  # noqa: PLC0415 - of an extra
+    with ENCODERS:
+        from agent0.infra.engine.chat_template import chat_of  # noqa: PLC0415 - of an extra
 
-    return chat_of(Path(actor.tokenizer).expanduser(), template_arguments(actor))
+        return chat_of(Path(actor.tokenizer).expanduser(), template_arguments(actor))

@@ -4,6 +4,7 @@ left alone for a while, and its calls go to the others."""
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from time import monotonic
 
@@ -20,12 +21,19 @@ ALONE_S = 2.0
 
 @dataclass
 class _Member:
-    """A server with its address, how it fares, and how many calls it has."""
+    """A server with its address, how it fares, how many calls it has, and when one failed last."""
 
     server: OpenAIServer
     address: str
     breaker: Breaker
     calls: int = 0
+    failed_s: float = -inf
+
+    def fail(self, begun_s: float) -> None:
+        """Note a call that failed; those that had begun before another did say nothing new."""
+        if begun_s > self.failed_s:
+            self.failed_s = monotonic()
+            self.breaker.fail(self.failed_s)
 
 
 class OpenAIServers:
@@ -57,11 +65,11 @@ class OpenAIServers:
         left, heard = list(self._members), _Heard(request.listen) if request.listen else None
         while member := self._chosen(left, failure is None):
             left.remove(member)
-            member.calls += 1
+            member.calls, begun_s = member.calls + 1, monotonic()
             try:
                 turn = await member.server.generate(replace(request, listen=heard))
             except (DependencyError, TransientError) as error:
-                member.breaker.fail(monotonic())
+                member.fail(begun_s)
                 if not self._patient or (heard and heard.any):
                     raise
                 failure = error
@@ -95,7 +103,7 @@ class OpenAIServers:
             if _essence(profile) != _essence(first):
                 why = f"{address} has {_essence(first)}, {other} has {_essence(profile)}."
                 raise RefusedError("These servers are no copies of one another.", why, "Correct run.<role>.base_url.")
-        return first
+        return replace(first, away=tuple(one.address for one in self._members if one.address not in profiles))
 
     async def close(self) -> None:
         """Close the connections."""
