@@ -152,7 +152,7 @@ def beside(served: Sequence[Scores], here: Sequence[Scores], what: str) -> list[
         gaps = [ours - theirs for ours, theirs in pairs]
         a, b = mean_of([ours for ours, _ in pairs]), mean_of([theirs for _, theirs in pairs])
         row = {"what": what, "iteration": n, "served": _told(a), "here": _told(b), "gap": _told(mean_of(gaps), "+")}
-        rows.append(row | {"inside": _inside(a, b), "p": tested(gaps).p, "seeds": pairs})
+        rows.append(row | {"inside": _inside(a, b), "p": tested(gaps).p})
     return rows
 
 

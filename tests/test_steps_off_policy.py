@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from agent0.assembly.runtime.progress import Progress
 from agent0.assembly.validate.run_config import check_names
 from agent0.errors import ConfigError
 from agent0.events.base import Recorded, record
@@ -117,6 +118,23 @@ def test_any_state_is_rebuilt_from_events_or_text_and_decides_the_same(seed: int
     by_id = {one.id: one.seq for one in events}
     asked = [one for one in events if isinstance(one.event, TrainingRequested | TaskRequested)]
     assert all(one.event.state_sha == digests[by_id[one.cause]] for one in asked)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_person_sees_an_iteration_end_once_it_is_judged_and_what_is_waited_for(seed: int) -> None:
+    progress, ends, events = Progress(), list[tuple[int, float | None]](), run_of(seed)
+    for place, recorded in enumerate(events):
+        milestone, state = progress.feed(recorded), progress.state
+        if milestone and milestone.iteration >= 0:
+            judged = (CheckpointTrained, CheckpointPromoted, CheckpointRejected)
+            assert max(one for kind in judged for one in places(events, kind, iteration=milestone.iteration)) <= place
+            ends.append((milestone.iteration, milestone.accuracy))
+        pace = progress.pace(NOON)
+        assert state and pace and pace.iteration in (state.iteration, state.in_training.iteration)
+        if state.learning and pace.iteration == state.iteration:
+            waiting = all(task.done for task in state.tasks.values()) and len(state.tasks) == state.tasks_asked
+            assert not waiting
+    assert [iteration for iteration, _ in ends] == [*range(ITERATIONS)]
 
 
 def test_switched_off_nothing_is_attempted_ahead() -> None:

@@ -19,7 +19,7 @@ from agent0.state.run_clock import RunClock, ticked
 from agent0.state.run_state import BASE, Checkpoint, Phase, RunState, TaskState, TestedTeacher
 from agent0.tasks.curriculum.sampler import remember
 
-__all__ = ["BASE", "RunState", "decide", "evolve"]
+__all__ = ["BASE", "RunState", "awaited", "decide", "earliest", "evolve"]
 
 
 def evolve(state: RunState | None, recorded: Recorded) -> RunState | None:
@@ -87,6 +87,18 @@ def _begun_again(state: RunState) -> RunState:
     if learning and learning.phase != "done":
         learning = changed(learning, entered=state.seq)
     return changed(state, entered=state.seq, learning=learning)
+
+
+def earliest(state: RunState) -> RunState:
+    """The run as its earliest iteration that is not over sees it: one that trains is before what is attempted beside
+    it."""
+    return state.in_training if state.learning and state.learning.phase != "done" else state
+
+
+def awaited(state: RunState) -> RunState:
+    """The run as the iteration sees it that is waited for: the one attempted, until its tasks are done."""
+    all_done = len(state.tasks) == state.tasks_asked and not _open_task(state)
+    return earliest(state) if state.learning and all_done else state
 
 
 OF_TRAINING = (

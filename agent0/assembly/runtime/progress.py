@@ -12,7 +12,7 @@ from agent0.events.base import Recorded
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.state_snapshots import Snapshots
 from agent0.provenance.fork_history import past_of
-from agent0.run.lifecycle import evolve
+from agent0.run.lifecycle import awaited, earliest, evolve
 from agent0.run.requests import evaluation_progress, trained_roles
 from agent0.state.run_state import RunState, first_student, iteration_of
 from agent0.tasks.curriculum.ladder_height import Standing, attempted_height, on_ladder
@@ -157,7 +157,7 @@ class Progress:
             self.retries.clear()
         self.note(recorded)
         self.retries.feed(recorded)
-        if before is None or not _moved_on(before, self.state):
+        if before is None or not _moved_on(before := earliest(before), earliest(self.state)):
             return None
         milestone = self._complete(before, recorded.time)
         if self._partial:
@@ -167,7 +167,7 @@ class Progress:
 
     def pace(self, moment: datetime) -> Pace | None:
         """Where the run is at ``moment``; None before it has started."""
-        state = self.state
+        state = awaited(self.state) if self.state else None
         if state is None:
             return None
         phase: str = state.phase
