@@ -164,7 +164,7 @@ crash: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.batch
 	$(BIN)/python -m pytest -m slow tests/bus/test_ollama_load.py tests/test_bench.py tests/test_cluster.py tests/test_grids.py tests/test_study_bases.py tests/test_served_loop.py tests/test_crash.py
 	$(BIN)/python -m pytest -m slow tests/engine/test_processes.py tests/test_contributing.py tests/test_finished_items.py \
-		tests/test_registry.py tests/test_seals.py tests/test_serving.py
+		tests/test_registry.py tests/test_seals.py tests/serving/test_serving.py
 	$(BIN)/python -m pytest -m slow tests/test_first_lines.py tests/test_ledger.py tests/test_own_reward_page.py tests/test_splits.py \
 		tests/test_surroundings.py tests/test_other_recipes.py
 	$(BIN)/python -m pytest -m slow tests/test_crash_loops.py tests/test_long_run.py tests/test_processes.py \

@@ -14,6 +14,7 @@ and its model would see.
 import asyncio
 import hashlib
 import json
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -75,6 +76,8 @@ class OllamaServer:
     """Blob of a base -> the model and the window that its runner was started with."""
     loads: int = 0
     """How often a runner was started."""
+    level: str = "Q4_K_M"
+    """How its models are quantised."""
     spoils: bool = False
     """Whether what is handed over arrives damaged."""
     blobs: dict[str, bytes] = field(default_factory=dict)
@@ -255,8 +258,15 @@ class OllamaServer:
         for digest in (*files.values(), *adapters.values()):
             if not self.blobs.get(digest, b"").startswith(b"GGUF"):
                 return 400, {"error": "supplied file was not in GGUF format"}
+        if body.get("quantize") and not all(map(_is_half, map(self.blobs.__getitem__, files.values()))):
+            return 500, {"error": "quantization is only supported for F16, BF16 and F32 models"}
         self.made[body["model"]] = body
         return 200, {"status": "success"}
+
+    def adapted(self, model: str) -> bool:
+        """Whether it was made with an adapter in it or beside it."""
+        body = self.made.get(model, {})
+        return "model.gguf" in (body.get("files") or {}) or bool(body.get("adapters"))
 
     def show(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """POST /api/show."""
@@ -307,10 +317,15 @@ class OllamaServer:
         rows = [{"name": m, "model": m, "context_length": size} for m, size in sorted(self.runners.values())]
         return {"models": [row | {"size": 1, "digest": "0", "expires_at": CREATED} for row in rows]}
 
-    @staticmethod
-    def _details(model: str) -> dict[str, Any]:
+    def _details(self, model: str) -> dict[str, Any]:
         size = model.partition(":")[2].upper()
-        return {"format": "gguf", "family": "qwen2", "parameter_size": size, "quantization_level": "Q4_K_M"}
+        return {"format": "gguf", "family": "qwen2", "parameter_size": size, "quantization_level": self.level}
+
+
+def _is_half(content: bytes) -> bool:
+    """Whether a GGUF file says that it is F16: of one that says F32, which is 0, a server takes that as not said."""
+    kind, value = struct.unpack("<II", content.partition(b"general.file_type")[2][:8] or bytes(8))
+    return (kind, value) == (4, 1)
 
 
 def _piece(token: int) -> str:

@@ -1,8 +1,9 @@
 """Models and adapters of the Qwen2, Qwen3 and Llama families as GGUF files, the form that llama.cpp and Ollama serve.
 
-Everything is float32, so that what is served is what was trained. A matrix keeps its shape, because GGUF names its
-columns first. transformers turns the halves of a head against each other; for Qwen2 llama.cpp does so, too, for Llama
-it turns neighbours, so there the rows of queries and keys change their places. Same weights, same bytes.
+Everything is float32, so that what is served is what was trained, but for files that a server is to quantise. A matrix
+keeps its shape, because GGUF names its columns first. transformers turns the halves of a head against each other; for
+Qwen2 llama.cpp does so, too, for Llama it turns neighbours, so there the rows of queries and keys change their places.
+Same weights, same bytes.
 """
 
 import json
@@ -38,11 +39,13 @@ NEAREST = {TINY_SPLIT: "superbpe"}
 are taken as they are."""
 OTHERS = "gpt-2"
 NORMAL, CONTROL, USER_DEFINED, UNUSED = 1, 3, 4, 5
+FULL, HALF = 0, 1
+"""llama.cpp's numbers for files whose matrices are float32, and float16."""
 
 
-def write_base(folder: Path, out: Path, read: Callable[[str], Array] | None = None) -> None:
+def write_base(folder: Path, out: Path, read: Callable[[str], Array] | None = None, half: bool = False) -> None:
     """The model in ``folder``, tokenizer and chat template included, as the file ``out``; its weights as ``read``
-    gives them, where that is given (a base with an adapter in it).
+    gives them, where that is given (a base with an adapter in it); its matrices in float16 where ``half``.
 
     Raises:
         OperationError: it is of another family, or of a form that llama.cpp computes otherwise.
@@ -52,7 +55,7 @@ def write_base(folder: Path, out: Path, read: Callable[[str], Array] | None = No
     check_config(config)
     writer = _writer(out, config)
     writer.add_name(folder.name)
-    writer.add_file_type(0)
+    writer.add_file_type(HALF if half else FULL)
     for key, value in model_metadata(config).items():
         if isinstance(value, float):
             writer.add_float32(f"{architecture(config)}.{key}", value)
@@ -63,7 +66,7 @@ def write_base(folder: Path, out: Path, read: Callable[[str], Array] | None = No
     names = {_gguf_name(named, n): n for n in weights if not (n == "lm_head.weight" and config.tie_word_embeddings)}
     read_weight = read or weights.read
     shapes = {new: weights.shape(name) for new, name in names.items()}
-    _write(writer, shapes, lambda n: _placed(read_weight(names[n]), names[n], config))
+    _write(writer, shapes, lambda n: _placed(read_weight(names[n]), names[n], config), half)
 
 
 def write_adapter(lora: Lora | MergedWeights, folder: Path, out: Path) -> None:
@@ -263,14 +266,17 @@ def _gguf_name(tensor_names: "TensorNameMap", name: str) -> str:
     return gguf_name
 
 
-def _write(writer: "GGUFWriter", shapes: Mapping[str, tuple[int, ...]], read: Callable[[str], Array]) -> None:
+def _write(
+    writer: "GGUFWriter", shapes: Mapping[str, tuple[int, ...]], read: Callable[[str], Array], half: bool = False
+) -> None:
+    kinds = {name: np.dtype(np.float16 if half and len(shape) > 1 else np.float32) for name, shape in shapes.items()}
     for name, shape in shapes.items():
-        writer.add_tensor_info(name, shape, np.dtype(np.float32), 4 * int(np.prod(shape)))
+        writer.add_tensor_info(name, shape, kinds[name], kinds[name].itemsize * int(np.prod(shape)))
     try:
         writer.write_header_to_file()
         writer.write_kv_data_to_file()
         writer.write_ti_data_to_file()
         for name in shapes:
-            writer.write_tensor_data(np.ascontiguousarray(read(name)))
+            writer.write_tensor_data(np.ascontiguousarray(read(name), dtype=kinds[name]))
     finally:
         writer.close()

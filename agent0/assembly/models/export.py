@@ -20,7 +20,7 @@ from agent0.events.runs import RunStarted
 from agent0.events.values import Artifact
 from agent0.infra.engine.adapter import files
 from agent0.infra.log.event_log import Log
-from agent0.infra.models.ollama.registry import OllamaModels
+from agent0.infra.models.ollama.registry import QUANTISED, OllamaModels
 from agent0.infra.models.transformers import check_folder
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.infra.storage.files import file_digest
@@ -156,10 +156,7 @@ def describe(source: ExportSource) -> dict[str, object]:
 def _staged(out: Path, size: int) -> Iterator[Path]:
     """A folder beside ``out`` that takes its place at the end, and goes where that does not come."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    free = shutil.disk_usage(out.parent).free
-    if free < size * ROOM:
-        why = f"{out.parent} has {free >> 20} MiB, the files need {size >> 20}."
-        raise DependencyError("disk space", why, "Free some, or name another folder with --out.")
+    _check_room(out.parent, size, "name another folder with --out")
     folder = out.with_name(f".{out.name}.{uuid4().hex}")
     folder.mkdir()
     try:
@@ -167,6 +164,14 @@ def _staged(out: Path, size: int) -> Iterator[Path]:
         folder.replace(out)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _check_room(folder: Path, size: int, mend: str) -> None:
+    """Raises DependencyError, which ends with ``mend``, where ``folder`` has no room for ``size`` bytes."""
+    free = shutil.disk_usage(folder).free
+    if free < size * ROOM:
+        why = f"{folder} has {free >> 20} MiB, the files need {size >> 20}."
+        raise DependencyError("disk space", why, f"Free some, or {mend}.")
 
 
 def _size(source: ExportSource, form: Format) -> int:
@@ -180,8 +185,8 @@ def _gguf(source: ExportSource, folder: Path, _: str) -> None:
     write_base(source.base, folder / "base.gguf")
 
 
-def _gguf_merged(source: ExportSource, folder: Path, _: str) -> None:
-    write_base(source.base, folder / "model.gguf", merged(source.weights, Weights.of_folder(source.base)))
+def _gguf_merged(source: ExportSource, folder: Path, _: str = "", *, half: bool = False) -> None:
+    write_base(source.base, folder / "model.gguf", merged(source.weights, Weights.of_folder(source.base)), half)
 
 
 def _merged(source: ExportSource, folder: Path, kind: str) -> None:
@@ -233,46 +238,61 @@ async def push(
     base: str = "",
     template: str = "",
     quantize: str = "",
+    replace: bool = False,
 ) -> dict[str, object]:
     """Make ``source`` the model ``name`` of the Ollama server at ``url``; what was sent.
 
     As an adapter beside its base where the server takes one, else merged; a full adapter always merged. ``base`` is a
-    model that the server has and that this checkpoint was trained on; without it, the base is sent. ``template`` (Go's)
-    and ``quantize`` are passed on.
+    model that the server has and that this checkpoint was trained on: an adapter is put beside it, a merged model gets
+    its quantisation unless ``quantize`` names another. Without it, the base is sent. ``template`` (Go's) is passed on.
 
     Raises:
-        DependencyError: no server, or one that is too old.
-        OperationError: it refuses, its ``base`` has another shape, or a full adapter is to be sent apart.
+        DependencyError: no server, one that is too old, or a disk without room.
+        OperationError: it refuses, has a model ``name`` that is not to be replaced, cannot quantise so, its ``base``
+            has another shape, or a full adapter is to be sent apart.
     """
     if way == "adapter" and source.whole:
         raise not_separable()
     server = OllamaModels(url)
     try:
-        takes = await server.takes_adapters()
-        if way == "adapter" and not takes:
-            why = f"Ollama {await server.version()} at {url} takes no adapters; it did from 0.30 to 0.34.0."
-            raise OperationError("The adapter cannot be sent apart from its base.", why, "Leave --as out, or: merged.")
-        apart = takes and way != "merged" and not source.whole
+        apart = await _is_apart(server, source, way, url)
+        if not replace:
+            await _check_free(server, name)
+        if base:
+            await _check_base(server, source, base)
+        quantize = await _quantisation(server, quantize, "" if apart else base)
         with tempfile.TemporaryDirectory(prefix="agent0-push-") as folder:
-            sent = await _sent(server, source, Path(folder), base if apart else "", apart)
+            sent = await _sent(server, source, Path(folder), base, apart, bool(quantize))
         await server.create(name, **sent, template=template, quantize=quantize, parameters=_parameters(source))
-        return {"name": name, "server": bare_url(url), "version": await server.version(), **sent, **describe(source)}
+        made = {"name": name, "server": bare_url(url), "version": await server.version()}
+        return {**made, "way": "adapter" if apart else "merged", "quantize": quantize, **sent, **describe(source)}
     finally:
         await server.close()
 
 
-async def _sent(server: OllamaModels, source: ExportSource, folder: Path, base: str, apart: bool) -> dict[str, object]:
-    """Files handed over, as /api/create names them."""
+async def _is_apart(server: OllamaModels, source: ExportSource, way: Way, url: str) -> bool:
+    takes = await server.takes_adapters()
+    if way == "adapter" and not takes:
+        why = f"Ollama {await server.version()} at {bare_url(url)} takes no adapters; it did from 0.30 to 0.34.0."
+        raise OperationError("The adapter cannot be sent apart from its base.", why, "Leave --as out, or: merged.")
+    return takes and way != "merged" and not source.whole
+
+
+async def _sent(
+    server: OllamaModels, source: ExportSource, folder: Path, base: str, apart: bool, quantised: bool
+) -> dict[str, object]:
+    """Files handed over, as /api/create names them; in half precision where the server is to quantise them, since it
+    refuses to where they are float32."""
+    size = len(source.data) if apart and base else _size(source, "gguf")
+    _check_room(folder, size, "set TMPDIR to a folder of another disk")
     if not apart:
-        _gguf_merged(source, folder, "")
+        _gguf_merged(source, folder, half=quantised)
         return {"files": {"model.gguf": await server.put(folder / "model.gguf")}}
-    if base:
-        await _check_base(server, source, base)
     write_adapter(source.weights, source.base, folder / "adapter.gguf")
     adapters = {"adapter.gguf": await server.put(folder / "adapter.gguf")}
     if base:
         return {"from": base, "adapters": adapters}
-    write_base(source.base, folder / "base.gguf")
+    write_base(source.base, folder / "base.gguf", half=quantised)
     return {"files": {"base.gguf": await server.put(folder / "base.gguf")}, "adapters": adapters}
 
 
@@ -288,6 +308,24 @@ async def _check_base(server: OllamaModels, source: ExportSource, base: str) -> 
     if family != family_name or other:
         why = f"It is {family}: {'; '.join(other[:3]) or 'another family'}."
         raise OperationError(f"The adapter does not fit {base}.", why, "Name its base, or leave --from out.")
+
+
+async def _check_free(server: OllamaModels, name: str) -> None:
+    if await server.has(name):
+        fix = "Name another with --name, or add --replace."
+        raise OperationError(f"Ollama has a model {name} already.", "It was left as it is.", fix)
+
+
+async def _quantisation(server: OllamaModels, level: str, base: str) -> str:
+    """``level``, or that of the server's model ``base``, as it names it; empty where nothing is to be quantised."""
+    if not level and base:
+        details = (await server.show(base)).get("details") or {}
+        level = str(details.get("quantization_level") or "")
+    level = "" if level.upper() in ("F32", "UNKNOWN") else level.upper()
+    if level and level not in QUANTISED:
+        why = f"It does to {', '.join(QUANTISED)}" + (f"; {base} is {level}." if base else ".")
+        raise OperationError(f"Ollama does not quantise to {level}.", why, "Name one of them with --quantize.")
+    return level
 
 
 def _parameters(source: ExportSource) -> dict[str, object]:

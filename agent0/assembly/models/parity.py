@@ -3,12 +3,12 @@ which is the model and its adapter through transformers in float32."""
 
 import asyncio
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from agent0.assembly.models.export import ExportSource
 from agent0.errors import ConfigError, bare_url
-from agent0.evaluation.serving_parity import PROBES, TOKENS, DecodedToken, Parity, limit, parity, probes
+from agent0.evaluation.serving_parity import FAR, PROBES, TOKENS, DecodedToken, Parity, limit, parity, probes
 from agent0.events.values import Turn
 from agent0.infra.models.llama_server import LlamaServer, ServedModel, WrittenText, kind_of, spelt
 from agent0.infra.models.ollama.registry import OllamaServed
@@ -20,29 +20,32 @@ from agent0.ports.storage import Artifacts
 
 
 async def verify(
-    source: ExportSource, artifacts: Artifacts, url: str, name: str, tolerance: float
+    source: ExportSource, artifacts: Artifacts, url: str, name: str, tolerance: float, base_name: str = ""
 ) -> dict[str, object]:
     """Compare a served model with the trained checkpoint. ``agrees`` is the verdict: probes within ``tolerance``, or
     nearer to the trained model than a twentieth of their distance to the untrained one, or about as near as the
-    server's base is to ours (and nearer than to the untrained one), or equal texts where the server gives no
-    log-probabilities; and no digest or template that differs.
+    server's base (``base_name``, where it does not say so itself) is to ours (and nearer than to the untrained one, or
+    its adapter's file is ours), or equal texts where the server gives no log-probabilities; and no digest or template
+    that differs. ``verdict`` is that in a sentence.
 
     Raises:
         DependencyError, OperationError: no server, or no such model.
     """
     turns_of_probes = probes(PROBES)
     trained, plain = await reference(source, artifacts, turns_of_probes)
-    server = await _open(url, name)
+    server = await _open(url, name, base_name)
     try:
         served = [await _written(server, source, turn, True) for turn in trained]
         base = [await _written(server, source, turn, False) for turn in plain]
         to_trained, untrained = (_parity(server, turns, served) for turns in (trained, plain))
-        rounding = _parity(server, plain, base).distance if all(base) and to_trained.nearer(untrained) else 0.0
+        adapter = await _digest(source, server)
+        is_trained = to_trained.nearer(untrained) or adapter["agree"] is True
+        rounding = _parity(server, plain, base).distance if all(base) and is_trained else 0.0
         allowed = limit(tolerance, untrained.distance, rounding)
         report = {
             "checkpoint": source.name,
             "server": f"{server.kind} at {bare_url(url)}",
-            "adapter": await _digest(source, server),
+            "adapter": adapter,
             "template": await _template(source, server, turns_of_probes, trained),
             "probes": _compared(server, trained, served, allowed),
             "base": _compared(server, plain, base, allowed) if all(base) else "not computed by this server",
@@ -53,7 +56,34 @@ async def verify(
     checks = [report[name] for name in ("adapter", "template", "probes", "base")]
     # a template or digest that is not told is no disagreement; the probes decide
     agrees = all(check["agree"] is not False for check in checks if isinstance(check, dict))
-    return {**report, "tolerance": tolerance, "allowed": allowed, "agrees": agrees}
+    verdict = _verdict(report, agrees, to_trained, untrained)
+    return {**report, "tolerance": tolerance, "allowed": allowed, "agrees": agrees, "verdict": verdict}
+
+
+def _verdict(report: Mapping[str, object], agrees: bool, trained: Parity, untrained: Parity) -> str:
+    """The comparison in a sentence: is what is served the trained model, and why not."""
+    name = report["checkpoint"]
+    disagree = [
+        key for key in ("probes", "base", "template", "adapter")
+        if isinstance(check := report[key], dict) and check["agree"] is False
+    ]  # fmt: skip
+    numbers = (
+        f"mean difference of log-probabilities {trained.mean:.2g} nats, to the untrained base {untrained.mean:.2g}"
+        if trained.compared
+        else "no log-probabilities were compared"
+    )
+    if agrees and (not trained.compared or trained.nearer(untrained)):
+        return f"this is {name} as trained ({numbers})"
+    if agrees:
+        adapter = report["adapter"]
+        same = isinstance(adapter, dict) and adapter["agree"] is True
+        by = "by its adapter's file alone" if same else "or its untrained base"
+        return f"this is {name}, {by}: probes do not tell the two apart ({numbers})"
+    if untrained.compared and not untrained.unseen and (trained.unseen or untrained.nearer(trained)):
+        return f"this is not {name}: it answers as the untrained base does ({numbers})"
+    if untrained.compared and untrained.distance < FAR and not trained.nearer(untrained):
+        return f"this is not told from the untrained base, so not {name} ({numbers})"
+    return f"this is not {name} as trained: {', '.join(disagree)} differ ({numbers})"
 
 
 async def reference(
@@ -140,11 +170,11 @@ async def _template(
     return {"agree": all(same), "probes": len(same), **({"differs": first} if first else {})}
 
 
-async def _open(url: str, name: str) -> ServedModel:
+async def _open(url: str, name: str, base: str) -> ServedModel:
     if await kind_of(url) != "ollama":
         return LlamaServer(url)
     if not name:
         raise ConfigError(
             "Which model of Ollama?", f"At {url} there is Ollama, which has many.", "Name it with --name."
         )
-    return OllamaServed(url, name)
+    return OllamaServed(url, name, base)

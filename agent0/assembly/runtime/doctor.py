@@ -1,5 +1,6 @@
 """Part of the rim: looks at everything Agent0 leans on and says, for each, whether it holds and how to mend it."""
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,13 +11,21 @@ from agent0.assembly.validate.requirements import REQUIREMENTS, Look, check_acto
 from agent0.assembly.validate.room import Check, State
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.catalogue import StoredModel, catalogue_model, serving_provider, stored_models
-from agent0.errors import DependencyError, LogError
+from agent0.errors import Agent0Error, DependencyError, LogError
 from agent0.infra.log.nats_server import open_server
+from agent0.infra.models.ollama.registry import OllamaModels, way_of
 from agent0.infra.storage import sqlite
 from agent0.settings import Settings
 
 FULL = 0.8
 """Share of the stream's limit above which somebody should do something."""
+ASK_S = 2.0
+WAYS = {
+    "none": "takes no trained model: older than 0.30",
+    "adapter": "`agent0 model push` puts an adapter beside its base there",
+    "merged": "`agent0 model push` sends base and adapter as one there: this version takes no adapters",
+}
+"""How an Ollama is given a trained model."""
 
 
 async def _log(settings: Settings) -> list[Check]:
@@ -117,11 +126,26 @@ def _description(stored: StoredModel) -> str:
     return f"{size}, {stored.licence}, {stored.source}; provider {provider}, since {why}"
 
 
+async def _ollama(settings: Settings) -> list[Check]:
+    """How an Ollama takes a trained model; nothing where none answers, which is no failure of a run without it."""
+    server = OllamaModels(settings.models.ollama_url)
+    try:
+        async with asyncio.timeout(ASK_S):
+            version = await server.version()
+    except (Agent0Error, TimeoutError, KeyError):
+        return []
+    finally:
+        await server.close()
+    way = way_of(version)
+    return [Check("ollama", "warn" if way == "none" else "ok", f"{version}: {WAYS[way]}", "Update Ollama.")]
+
+
 _SERVER = {"log server": REQUIREMENTS["log server"]}
 LOOKS: Mapping[str, Look] = {
     "settings": _settings,
     **REQUIREMENTS,
     "stored models": _stored_models,
+    "ollama": _ollama,
     "log": _log,
     "tables": _tables,
 }

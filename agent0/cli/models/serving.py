@@ -23,6 +23,9 @@ Checkpoint = Annotated[
     typer.Argument(metavar="CHECKPOINT", help="RUN/CHECKPOINT, or its adapter's digest.", callback=lookup.of_newest),
 ]
 Base = Annotated[Path | None, typer.Option(help="Folder of the base, where it is not where its run had it.")]
+Parent = Annotated[str, typer.Option("--from", help="The base as that server has it; empty: it is sent.")]
+HALF = 0.05
+"""Nats by which a server whose cache is in half precision may differ."""
 URL = Annotated[str, typer.Option("--url", "--host", help="Server of models; empty: models.ollama_url.")]
 
 
@@ -64,31 +67,42 @@ def push(
     way: Annotated[
         Way, typer.Option("--as", help="As an adapter beside its base, or merged; auto: what the server takes.")
     ] = "auto",
-    parent: Annotated[str, typer.Option("--from", help="The base as that server has it; empty: it is sent.")] = "",
+    parent: Parent = "",
     template: Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help="Ollama's own template.")] = None,
-    quantize: Annotated[str, typer.Option(help="Let the server quantise a merged model: q8_0 …")] = "",
+    quantize: Annotated[str, typer.Option(help="Let the server quantise a merged model: q8_0; empty: as --from.")] = "",
+    replace: Annotated[bool, typer.Option("--replace", help="Take the place of a model of that name.")] = False,
+    check: Annotated[bool, typer.Option("--verify/--no-verify", help="Ask it whether it is the trained one.")] = True,
     base: Base = None,
     as_json: console.Json = False,
 ) -> None:
-    """Make a checkpoint a model of an Ollama server. Look at it with: agent0 model verify"""
+    """Make a checkpoint a model of an Ollama server, and compare what it writes. Exit 3 where it is another."""
     settings = flags.settings()
     text = template.read_text(encoding="utf-8") if template else ""
+    there = url or settings.models.ollama_url
 
     async def work() -> dict[str, Any]:
         source = await _source(settings, checkpoint, base)
-        there = url or settings.models.ollama_url
-        return await send(source, name, there, way, base=parent, template=text, quantize=quantize)
+        options: dict[str, Any] = {"base": parent, "template": text, "quantize": quantize, "replace": replace}
+        pushed = await send(source, name, there, way, **options)
+        if check:
+            store = artifact_store(settings)
+            pushed["verify"] = await compare(source, store, there, name, HALF, parent)
+        return pushed
 
     pushed = console.run_async(work)
-    _show(pushed, as_json)
+    comparison = pushed.get("verify", {})
+    _show(pushed if as_json else {**pushed, "verify": comparison.get("verdict", "not asked for")}, as_json)
     if not pushed["text"]["exact"]:
         console.say(_INEXACT, "yellow")
+    finer = "Few bits may round away what was learned: --quantize q8_0 --replace. " if pushed["quantize"] else ""
+    _gate(comparison, f"{finer}It stays there; `ollama rm {name}` removes it.")
 
 
 def verify(
     checkpoint: Checkpoint,
     url: URL = "",
     name: Annotated[str, typer.Option(help="The model's name there; a llama.cpp server has but one.")] = "",
+    parent: Parent = "",
     folder: Annotated[Path | None, typer.Option(help="Look at exported files only, and ask no server.")] = None,
     tolerance: Annotated[float, typer.Option(min=0, help="Nats by which a token's log-probability may differ.")] = 1e-3,
     base: Base = None,
@@ -101,13 +115,18 @@ def verify(
         source = await _source(settings, checkpoint, base)
         if folder:
             return check_files(folder, source)
-        return await compare(source, artifact_store(settings), url or settings.models.ollama_url, name, tolerance)
+        there = url or settings.models.ollama_url
+        return await compare(source, artifact_store(settings), there, name, tolerance, parent)
 
     comparison = console.run_async(work)
     _show(comparison, as_json)
+    fix = "See the numbers; start llama-server with -ctk f32 -ctv f32, raise --tolerance, or push it again."
+    _gate(comparison, fix)
+
+
+def _gate(comparison: dict[str, Any], fix: str) -> None:
     if not comparison.get("agrees", True):
         why = "A cache in half precision or quantised weights differ by more than float32; another adapter by far more."
-        fix = "See the numbers; start llama-server with -ctk f32 -ctv f32, raise --tolerance, or push it again."
         raise GateError("What is served is not, as far as was asked, what was trained.", why, fix)
 
 

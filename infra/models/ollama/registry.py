@@ -4,11 +4,11 @@ import re
 from collections.abc import AsyncIterator, Sequence
 from math import log
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 
-from agent0.errors import Agent0Error, DependencyError, OperationError
+from agent0.errors import Agent0Error, DependencyError, OperationError, TransientError
 from agent0.evaluation.serving_parity import DecodedToken
 from agent0.events.values import Turn
 from agent0.infra.models.llama_server import FAILURES, WrittenText, client_of, refused
@@ -16,6 +16,9 @@ from agent0.infra.storage.files import file_digest
 
 OLDEST, ADAPTERS_GONE = (0, 30, 0), (0, 34, 1)
 """From the first on, llama.cpp's own server computes every model; from the second on, no adapters are taken in."""
+QUANTISED = ("F16", "Q8_0", "Q4_K_S", "Q4_K_M")
+"""What a server quantises a float32 model to."""
+DISK, FULL = "disk space of the Ollama server", "no space left on device"
 CHUNK = 1 << 20
 _number = re.compile(r"\d+")
 
@@ -45,14 +48,19 @@ class OllamaModels:
         Raises:
             DependencyError: it is too old to be given either.
         """
-        found_version = await self.version()
-        version = tuple(int(n) for n in _number.findall(found_version)[:3])
-        if (0, 0, 0) < version < OLDEST:
+        version = await self.version()
+        if way_of(version) == "none":
+            why = f"{self._url} is {version}, not 0.30 or newer."
             fix = "Update Ollama, or serve the exported files with llama-server."
-            raise DependencyError(
-                "An Ollama that serves such models", f"{self._url} is {found_version}, not 0.30 or newer.", fix
-            )
-        return OLDEST <= version < ADAPTERS_GONE
+            raise DependencyError("An Ollama that serves such models", why, fix)
+        return way_of(version) == "adapter"
+
+    async def has(self, name: str) -> bool:
+        """Whether it has a model ``name``; errors as for ``request``."""
+        try:
+            return (await self._client.post("/api/show", json={"model": name})).status_code == 200
+        except httpx.HTTPError as error:
+            raise refused(error, self._url) from error
 
     async def put(self, path: Path) -> str:
         """Hand over a file unless the server has it; its digest as the server names it.
@@ -77,9 +85,15 @@ class OllamaModels:
 
         Raises:
             OperationError: the server says no; nothing is made then.
+            DependencyError: it ended while it made the model, or its disk is full.
         """
         body = {"model": name, "stream": False, **{key: value for key, value in fields.items() if value}}
-        reply = await self.request("POST", "/api/create", body, timeout=None)
+        try:
+            reply = await self.request("POST", "/api/create", body, timeout=None)
+        except TransientError as error:
+            raise _ended(name, error.why) from error
+        except DependencyError as error:
+            raise error if error.dependency == DISK else _ended(name, error.why) from error
         if reply.get("status") != "success":
             raise OperationError(f"Ollama did not make {name}.", f"It said: {reply.get('error', reply)}"[:300])
 
@@ -108,12 +122,13 @@ class OllamaModels:
 
 
 class OllamaServed:
-    """The model ``name`` of the server at ``url``, probed by text: Ollama takes no token ids."""
+    """The model ``name`` of the server at ``url``, probed by text: Ollama takes no token ids. ``base``: the name that
+    its base has there, where it does not say so itself."""
 
     kind = "ollama"
 
-    def __init__(self, url: str, name: str) -> None:
-        self._server, self._name = OllamaModels(url), name
+    def __init__(self, url: str, name: str, base: str = "") -> None:
+        self._server, self._name, self._base = OllamaModels(url), name, base
 
     async def close(self) -> None:
         """Close the connections."""
@@ -140,7 +155,7 @@ class OllamaServed:
         """Greedily after ``text``, which no template touches; without the adapter where its base has a name."""
         name = self._name
         if not adapted:
-            name = str(((await self._server.show(name)).get("details") or {}).get("parent_model", ""))
+            name = self._base or str(((await self._server.show(name)).get("details") or {}).get("parent_model", ""))
         if not name or name.startswith(("/", ".")):
             return None
         options = {"temperature": 0, "num_predict": count, "repeat_penalty": 1.0, "seed": 0}
@@ -178,11 +193,27 @@ def _logprob(value: Any) -> float:
     return logprob if logprob <= 0 else min(0.0, log(logprob))
 
 
+def way_of(version: str) -> Literal["none", "adapter", "merged"]:
+    """How a server of ``version`` is given a trained model; a build without a number takes it merged, as all do."""
+    numbers = tuple(int(n) for n in _number.findall(version)[:3])
+    if (0, 0, 0) < numbers < OLDEST:
+        return "none"
+    return "adapter" if OLDEST <= numbers < ADAPTERS_GONE else "merged"
+
+
+def _ended(name: str, why: str) -> DependencyError:
+    fix = f"Start it again, see `ollama show {name}`, then push again."
+    return DependencyError("Ollama", f"It ended while it made {name}: {why}", fix)
+
+
 def _refusal(reply: httpx.Response, what: str) -> Agent0Error:
     try:
         message = reply.json().get("error", "")
     except (ValueError, AttributeError):
         message = reply.text
     why = f"Status {reply.status_code}: {message}"[:300]
+    if FULL in str(message):
+        fix = "Free some where OLLAMA_MODELS is; what was handed over goes when the server starts again."
+        return DependencyError(DISK, why, fix)
     fix = "See what it has: ollama list" if reply.status_code == 404 else ""
     return OperationError(f"Ollama refused {what}.", why, fix)
