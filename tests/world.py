@@ -179,5 +179,7 @@ def long(**changes: Any) -> RunConfig:
 def started(config: RunConfig, run: str = "r1") -> Recorded:
     """The beginning of a run of ``config``."""
     plain, digest = config.to_record()
-    event = RunStarted(name=run, profile="scripted", seed=config.seed, config=plain, config_sha=digest)
+    event = RunStarted(
+        name=run, profile="scripted", seed=config.seed, config=plain, config_sha=digest, servers=config.servers
+    )
     return record(event, run=run, time=NOON, id=f"start-of-{run}")
