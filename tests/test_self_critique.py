@@ -29,6 +29,7 @@ from agent0.rollout.confidence.self_critique import criticise, read_verdict
 from agent0.rollout.confidence.signals import SELF_CRITIQUE
 from agent0.settings import StudentConfig
 from agent0.stats.calibrators import auroc, brier, ece, worth
+from studies.self_critique import InWords, drawn
 from tests.memory import MemoryArtifacts
 from tests.play import play
 from tests.world import ports, small, started
@@ -236,3 +237,23 @@ def test_a_signal_that_knows_hard_tasks_alone_tells_nothing_within_a_task() -> N
     ]
     signal = confidence_signals(traces)[0]
     assert signal["auroc"] == pytest.approx(0.75) and (signal["mixed"], signal["within"]) == (2, 0.5)
+
+
+def test_a_finished_run_is_asked_about_whole_tasks_until_enough_answers_were_judged() -> None:
+    rows: list[Row] = [
+        {"task": f"t{task}", "answer": None if number == 3 else "4", "correct": number == 0}
+        for task in range(9)
+        for number in range(4)
+    ]
+    chosen = drawn(rows, 10, seed=0)
+    assert len(chosen) == 16 and {row["task"] for row in chosen} == {row["task"] for row in drawn(rows, 10, seed=0)}
+    assert all(sum(row["task"] == name for row in chosen) == 4 for name in {row["task"] for row in chosen})
+    assert {row["task"] for row in drawn(rows, 10, seed=1)} != {row["task"] for row in chosen}
+    assert len(drawn(rows, 10_000, seed=0)) == len(rows) and not drawn([], 5, seed=0)
+
+
+def test_a_model_that_scores_texts_is_asked_in_words_where_many_answers_share_a_beginning() -> None:
+    scoring = Scoring("No", -0.5)
+    critique = asyncio.run(criticise(InWords(scoring), StudentConfig(), TRANSCRIPT, "42", seed=1))
+    assert critique.by == "tokens" and critique.verdict is False and len(scoring.asked) == 1
+    assert critique.probability == pytest.approx(1 - math.exp(-1))
