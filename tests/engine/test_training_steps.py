@@ -11,6 +11,7 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
+from agent0.errors import OperationError
 from agent0.events.values import TrainingStep, Trajectory
 from agent0.infra.models.transformers import BASE, Transformers
 from agent0.infra.training.loop import Training
@@ -70,6 +71,29 @@ def test_the_steps_of_the_built_in_model_come_to_the_metrics_of_its_training(
         sides = sum(mean_by_token(policy, name) for name in clipped)
         assert 0 < sides == pytest.approx(metrics["clip_share"], rel=1e-9)
         assert policy[0].mismatch == pytest.approx(0, abs=1e-3), "one program samples and trains"
+
+
+def test_what_an_earlier_checkpoint_wrote_is_weighed_by_its_own_log_probabilities(
+    attempts: tuple[Sample, ...],
+) -> None:
+    """It is to differ from the model in training, so it neither refuses a training nor counts as a mismatch."""
+
+    def written_by_another(sample: Sample, *, stale: bool) -> Sample:
+        path = sample.trajectory
+        shifted = path.model_copy(update={"logprobs": tuple(one - 1.0 for one in path.logprobs)})
+        return replace(sample, trajectory=shifted, stale=stale)
+
+    settings = SETTINGS | {"objective": "grpo", "epochs": 1, "clip_high": 5.0, "mismatch_limit": 0.3}
+    behind = tuple(written_by_another(sample, stale=True) for sample in attempts[3:])
+    metrics, steps = trained(BASE, TrainJob((*attempts[:3], *behind), (), None, 5, settings))
+    assert metrics["mismatch_mean"] < 0.01 and metrics["ratio"] > 1.3, "the ratio is to whoever wrote it"
+    assert all(step.mismatch is None or step.mismatch < 0.01 for step in steps)
+    metrics, steps = trained(BASE, TrainJob(behind, (), None, 5, settings))
+    assert "mismatch_mean" not in metrics and all(step.mismatch is None for step in steps)
+    corrected = settings | {"correction": "truncate", "correction_cap": 2.0}
+    assert trained(BASE, TrainJob(behind, (), None, 5, corrected))[0]["loss"] != metrics["loss"]
+    with pytest.raises(OperationError, match="nats a token"):
+        trained(BASE, TrainJob(tuple(replace(one, stale=False) for one in behind), (), None, 5, settings))
 
 
 def test_what_an_objective_does_not_have_is_absent(folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:

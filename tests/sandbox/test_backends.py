@@ -275,8 +275,7 @@ async def test_calls_that_kill_their_container_are_not_tried_for_ever(monkeypatc
 @SLOW
 async def test_containers_are_replaced_on_schedule(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(containers, "MOST_CALLS", 3)
-    sandbox = WarmContainer(SETTINGS, root=LEAN)
-    seen: set[str] = set()
+    sandbox, seen = WarmContainer(SETTINGS, root=LEAN), set[str]()
     try:
         for _ in range(5):
             assert (await sandbox.call(ONE)).stdout == "1\n"

@@ -65,12 +65,17 @@ async def fork(settings: Settings, log: Log, run: str, seq: int, changes: Mappin
             "servers": config.servers,
             "parent": run,
             "parent_seq": at,
-            "changes": differing(parent.config, config),
+            "changes": _changes(parent.config, config),
             "redone": redone(parent, config, another_base=another),
             "another_base": another,
         }
     )
     return recorded(new_token(title, "fork"), event)
+
+
+def _changes(parent: RunConfig, config: RunConfig) -> dict[str, object]:
+    """Settings of a fork that are not its parent's; where its servers are is none."""
+    return differing(parent, config.served_by(dict.fromkeys(config.servers, "") | parent.servers))
 
 
 async def before_training(log: Log, run: str) -> int:
