@@ -35,6 +35,7 @@ from tests.story import Teller
 
 RUNS, POINTS, TRAININGS = 50, 2_000, 20
 EVERY = "&".join(f"run=run-{number}" for number in range(RUNS))
+FOUR = "y=curve/validation&y=iteration/solve_rate&y=training/student/loss&y=training/student/gradient_norm"
 PAGES = (
     "/runs",
     "/runs?text=run-1&status=finished",
@@ -49,6 +50,8 @@ PAGES = (
     f"/compare?{EVERY}&y=training/student/loss&smooth=0.95&x=time",
     f"/compare?{EVERY}&y=training/student/loss&smooth=0.95&x=tokens",
     f"/compare.json?{EVERY}&y=training/student/loss&smooth=0.95",
+    f"/compare?{EVERY}&{FOUR}",
+    f"/compare?{EVERY}&{FOUR}&smooth=0.95&x=tokens",
 )
 
 
@@ -112,7 +115,7 @@ def main() -> None:
         costs = list[Cost]()
         for path in PAGES:
             cost = cost_of(client, path, chosen.times)
-            costs.append(Cost(path.replace(EVERY, "run=…"), cost.cpu, cost.wall, cost.size))
+            costs.append(Cost(path.replace(EVERY, "run=…").replace(FOUR, "y=…"), cost.cpu, cost.wall, cost.size))
             print(table(costs[-1:]).splitlines()[-1], flush=True)
     if chosen.write:
         about = f"{RUNS} runs, {POINTS:,} iterations and {POINTS:,} steps each; {end:,} events. "

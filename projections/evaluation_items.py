@@ -102,6 +102,16 @@ def list_items(
     return find(db, _LIST, conditions, ", ".join(_ORDER), limit, behind=(condition, values))
 
 
+def first_scored(db: sqlite3.Connection, run: str, evaluation: str) -> int:
+    """Sequence of the event that first scored an item of ``evaluation``, as ``list_items`` names it, or where no item
+    is an event of its own, all of them; 0: none is scored yet."""
+    owner, _, names = _named(db, run, evaluation)
+    first = "SELECT min({}) AS seq FROM {} WHERE run = ? AND evaluation IN (SELECT value FROM json_each(?))"
+    queries = first.format("scored_seq", "evaluation_items"), first.format("evaluated_seq", "evaluations")
+    rows = [select(db, query, (owner, json.dumps(names)))[0] for query in queries]
+    return min((int(row["seq"]) for row in rows if row["seq"]), default=0)
+
+
 def _named(db: sqlite3.Connection, run: str, name: str) -> tuple[str, int, list[str]]:
     """The run that has evaluations that ``name`` is the id, split, checkpoint or benchmark of, itself or the nearest of
     its parents; the last event that counts there; and the ids of these evaluations."""

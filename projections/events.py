@@ -125,6 +125,14 @@ def nth_event(db: sqlite3.Connection, run: str, number: int) -> int | None:
     return int(rows[0]["seq"]) if rows else None
 
 
+def first_event(db: sqlite3.Connection, run: str, task: str, attempt: str = "", type: str = "", skip: int = 0) -> int:
+    """Sequence of the first event of a task, or of an attempt at it (of ``type``, behind ``skip`` others); 0: there is
+    none."""
+    named = {"run": run, "task": task, "attempt": attempt, "type": type}
+    rows = find(db, "SELECT seq FROM events", named, "seq", skip + 1)
+    return int(rows[skip]["seq"]) if len(rows) > skip else 0
+
+
 def iteration_starts(db: sqlite3.Connection, run: str) -> dict[int, int]:
     """Sequence of the last event of ``run`` before each of its iterations, by number, in order. A
     fork goes on with those of its parent, and has those alone in which it asked for tasks."""

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
+from agent0.api.pages.compare_routes import MOST_RUNS
 from agent0.api.pages.rendering import static_files
 from agent0.assembly.runtime.read_models import reading
 from agent0.assembly.runtime.stamping import recorded
@@ -84,6 +85,20 @@ def test_a_run_has_one_colour_whoever_is_beside_it_and_whenever(browser: TestCli
     listed = browser.get("/runs").text
     assert f'spark r{style("run=r1")[0]}"' in listed
     assert len({Style.of(place) for place in range(COLOURS * DASHES)}) == COLOURS * DASHES
+
+
+@pytest.mark.parametrize("runs", [1, MOST_RUNS, COLOURS * DASHES])
+def test_as_many_runs_as_a_chart_has_are_told_apart(runs: int) -> None:
+    """Whenever they started; a run keeps its style where nobody that started before it has the same."""
+    rng = random.Random(runs)
+    for _ in range(20):
+        places = rng.sample(range(500), runs)
+        styles = Style.apart(places)
+        assert len(set(styles)) == runs
+        assert styles[places.index(min(places))] == Style.of(min(places))
+    drawn = re.findall(r"\.d(\d) \.run {([^}]*)}", static_files()["pages.css"].decode())
+    assert sorted(int(dash) for dash, _ in drawn) == [*range(1, DASHES)]
+    assert len({css for _, css in drawn}) == DASHES - 1
 
 
 def test_at_a_moment_a_chart_has_what_was_known_then(browser: TestClient) -> None:

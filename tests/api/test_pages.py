@@ -181,6 +181,22 @@ def test_the_past_is_said_and_kept(client: TestClient) -> None:
     assert client.get("/runs/r1?at=99999", headers=HTML).status_code == 404
 
 
+MOMENT = re.compile(r'<input id="moment" type="range" min="(\d+)" max="(\d+)"')
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_moment_that_a_page_offers_has_it(whole: TestClient, path: str) -> None:
+    """Its first, its last, and those before iterations; of a task or an attempt none is left out."""
+    text, join = whole.get(path).text, "&" if "?" in path else "?"
+    if offered := MOMENT.search(text):
+        first, last = map(int, offered.groups())
+        at = [first, last, *map(int, re.findall(r'at=(\d+)" aria-label="before iteration', text))]
+        assert first <= min(at) and max(at) <= last
+        assert {moment: whole.get(f"{path}{join}at={moment}").status_code for moment in at} == dict.fromkeys(at, 200)
+        if re.search("/(tasks|trajectories|iterations)/", path):
+            assert whole.get(f"{path}{join}at={first - 1}").status_code == 404
+
+
 def test_every_training_step_is_drawn_as_of_the_moment(client: TestClient) -> None:
     title = "Training, step by step"
     text = client.get("/runs/r1", headers=HTML).text
@@ -256,7 +272,7 @@ def test_a_moment_keeps_what_else_was_asked(whole: TestClient) -> None:
     then = whole.get(f"{path}&at=150").text
     assert '<input type="hidden" name="view" value="timeline">' in then
     found = {unescape(link) for link in links(then)}
-    assert path in found and len([one for one in found if re.fullmatch(re.escape(path) + r"&at=\d+", one)]) == 3
+    assert path in found and len([one for one in found if re.fullmatch(re.escape(path) + r"&at=\d+", one)]) == 2
     assert [*re.findall(r'aria-current="page">(\w+)', then)] == ["Runs"]
 
 

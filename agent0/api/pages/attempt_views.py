@@ -14,7 +14,7 @@ from agent0.errors import NotFoundError
 from agent0.events.values import Artifact
 from agent0.projections.attempts import show_attempt
 from agent0.projections.base import Row
-from agent0.projections.events import attempt_events, attempt_extent
+from agent0.projections.events import attempt_events, attempt_extent, first_event
 from agent0.projections.runs import resolve
 from agent0.projections.tool_calls import list_calls, snapshot_after
 from agent0.tools.snapshots import entries
@@ -124,7 +124,8 @@ def files_data(context: ApiContext, db: sqlite3.Connection, run: str, attempt: s
         NotFoundError: no such call or file, or it is not stored here.
     """
     name = resolve(db, run)
-    calls = ["0", *(row["call"] for row in show_attempt(db, name, attempt)["calls"])]
+    shown = show_attempt(db, name, attempt)
+    calls = ["0", *(row["call"] for row in shown["calls"])]
     after = _manifest(snapshot_after(db, name, attempt, call))
     before = _manifest(snapshot_after(db, name, attempt, calls[max(0, calls.index(call) - 1)]))
     files = entries(after, context.artifacts)
@@ -132,6 +133,7 @@ def files_data(context: ApiContext, db: sqlite3.Connection, run: str, attempt: s
         raise NotFoundError(f"There is no file {file[:80]!r} after call {call}.")
     return {
         "run": name,
+        "task": shown["task"],
         "attempt": attempt,
         "call": call,
         "calls": calls,
@@ -140,6 +142,12 @@ def files_data(context: ApiContext, db: sqlite3.Connection, run: str, attempt: s
         "file": file,
         "text": _text(context, files[file]) if file else None,
     }
+
+
+def called(db: sqlite3.Connection, data: Row) -> int:
+    """The event from which on the folder of ``files_data`` is there: that of the call, of call 0 that of the first."""
+    before = max(0, data["calls"].index(data["call"]) - 1)
+    return first_event(db, data["run"], data["task"], data["attempt"], "ToolCalled", before)
 
 
 def _manifest(digest: str) -> Artifact | None:

@@ -129,7 +129,7 @@ def runs_data(db: sqlite3.Connection, places: Mapping[str, int], choice: ChartCh
     begun at the moment are ``absent``. ``places``: how many runs started before each."""
     rows, x = show_runs(db, choice.runs), choice.x
     begun = {row["run"] for row in rows}
-    styles = [Style.of(places[row["run"]]) for row in rows]
+    styles = Style.apart([places[row["run"]] for row in rows])
     charts = [
         run_chart(metric, x, [row["run"] for row in rows], series(db, rows, metric, x), choice.smooth)
         for metric in choice.metrics

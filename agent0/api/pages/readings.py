@@ -17,7 +17,7 @@ from agent0.projections.budgets import list_budgets
 from agent0.projections.checkpoints import find_checkpoint, list_checkpoints, requested_trainings
 from agent0.projections.evaluation_items import evaluated_run, list_items
 from agent0.projections.evaluations import list_evaluations
-from agent0.projections.events import extent_of, iteration_starts, newest_lines
+from agent0.projections.events import extent_of, first_event, iteration_starts, newest_lines
 from agent0.projections.rewards import explain_rewards
 from agent0.projections.runs import resolve, show_run
 from agent0.projections.tasks import list_tasks, show_task
@@ -84,13 +84,19 @@ _UNREAD: Conclusion = {
 """What is known of a large run before its attempts were read."""
 
 
-def moments(db: sqlite3.Connection, run: str, since: int = -1) -> Row:
-    """From which event to which a run, or a run of benchmarks, can be looked at, and where its iterations behind the
-    one ``since`` began."""
+def moments(db: sqlite3.Connection, run: str, since: int = 0) -> Row:
+    """From which event to which a run, or a run of benchmarks, can be looked at, and where its iterations began; of a
+    part of it that is there from the event ``since`` on, from there."""
     name = evaluated_run(db, run)
     first, last = extent_of(db, name)
-    begins = {number: seq for number, seq in iteration_starts(db, name).items() if number > since}
-    return {"first": first, "last": last, "iterations": begins}
+    first = max(first, since)
+    begins = {number: seq for number, seq in iteration_starts(db, name).items() if seq >= first}
+    return {"first": first, "last": max(first, last), "iterations": begins}
+
+
+def began(db: sqlite3.Connection, run: str, attempt: Row) -> int:
+    """The event from which on ``attempt`` (or an item of an evaluation) of ``run`` is there."""
+    return attempt.get("scored_seq") or first_event(db, run, attempt["task"], attempt["attempt"])
 
 
 def fork_points(db: sqlite3.Connection, run: str) -> dict[int, int]:

@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from agent0.api.conditional import LIMIT, After, At, Limit
 from agent0.api.context import ApiContext, Context
 from agent0.api.pages import readings, settings_form
-from agent0.api.pages.attempt_views import Shade, View, files_data, shaded, view_data, view_parts
+from agent0.api.pages.attempt_views import Shade, View, called, files_data, shaded, view_data, view_parts
 from agent0.api.pages.drawing import curve, curves, histogram, lineages
 from agent0.api.pages.rendering import MEDIA, Shown, linker, router, standalone, static_files, twin
 from agent0.api.status import consumers, status, streams
@@ -22,7 +22,8 @@ from agent0.errors import NotFoundError
 from agent0.projections.alarms import list_alarms
 from agent0.projections.base import Row
 from agent0.projections.checkpoints import registry
-from agent0.projections.events import event_stats, extent, show_event
+from agent0.projections.evaluation_items import first_scored
+from agent0.projections.events import event_stats, extent, first_event, show_event
 from agent0.projections.failures import list_failures
 from agent0.projections.seals import list_seals
 from agent0.report.charts.training_steps import step_panels
@@ -98,7 +99,8 @@ def iteration(
     """One iteration: its rewards, its tasks, what was refused, what was not trained on."""
     with context.tables() as live, context.tables(at) as db:
         data = readings.iteration_data(db, run, number, low, high)
-        begins, end = readings.fork_points(db, run), readings.moments(live, run, number)
+        since = min(first_event(db, data["run"], rows[0]["task"]) for rows in (data["tasks"], data["refused"]) if rows)
+        begins, end = readings.fork_points(db, run), readings.moments(live, run, since)
     bars = histogram([attempt["reward"] for attempt in data["attempts"] if attempt["reward"] is not None])
     begin = begins.get(number) if context.log else None
     rows, following = readings.page_of(data["chosen"], after, ROWS)
@@ -114,7 +116,7 @@ def group(context: Context, run: str, task: str, at: At = 0) -> Shown:
     """All attempts at a task side by side."""
     with context.tables() as live, context.tables(at) as db:
         data = readings.group_data(context, db, run, task)
-        end = readings.moments(live, run, data["task"]["iteration"])
+        end = readings.moments(live, run, first_event(db, data["run"], data["task"]["task"]))
     return Shown(data, at, {"link": linker(data["run"], at), "moments": end})
 
 
@@ -144,7 +146,8 @@ def trajectory(
     all of it in the twin."""
     whole = request.url.path.endswith(".json")
     with context.tables() as live, context.tables(at) as db:
-        data, end = view_data(context, db, run, attempt, view, turn, whole=whole), readings.moments(live, run)
+        data = view_data(context, db, run, attempt, view, turn, whole=whole)
+        end = readings.moments(live, run, readings.began(db, data["run"], data["attempt"]))
         tokens = readings.tokens_of(context, db, data)
     return Shown({**data, "tokens": tokens}, at, {"moments": end, "shaded": shaded(tokens, shade), **view_parts(data)})
 
@@ -162,7 +165,7 @@ def evaluation(
     """Show the items of an evaluation, or of all evaluations of a split, checkpoint or benchmark."""
     with context.tables() as live, context.tables(at) as db:
         data = readings.evaluation_data(db, run, evaluation, correct, limit, after)
-        end = readings.moments(live, run)
+        end = readings.moments(live, run, first_scored(live, data["run"], evaluation))
     chosen = None if correct is None else str(correct).lower()
     return Shown(data, at, {"moments": end, "chosen": chosen})
 
@@ -171,7 +174,8 @@ def evaluation(
 def files(context: Context, run: str, attempt: str, call: Call, file: File = "", at: At = 0) -> Shown:
     """Show the work folder after one tool call, and what the call changed in it."""
     with context.tables() as live, context.tables(at) as db:
-        return Shown(files_data(context, db, run, attempt, call, file), at, {"moments": readings.moments(live, run)})
+        data = files_data(context, db, run, attempt, call, file)
+        return Shown(data, at, {"moments": readings.moments(live, run, called(db, data))})
 
 
 @twin("/models", "models.html.jinja")

@@ -11,7 +11,7 @@ from agent0.report.charts.run_series import AxisName, Metric, Series
 
 WIDE, HIGH = 2000, 600
 """Of the drawing, which is stretched to the page."""
-COLOURS, DASHES = 6, 5
+COLOURS, DASHES = 6, 9
 """Colours that eyes of every kind tell apart; a run of the same colour has another dash."""
 MOST_POINTS, LEAST_POINTS, ALL_POINTS = 400, 60, 8_000
 """Of a line, and of all lines of a chart together."""
@@ -36,6 +36,16 @@ class Style:
     def of(cls, place: int) -> "Style":
         """The style of the run that ``place`` others started before (``agent0.projections.runs.run_places``)."""
         return cls(place % COLOURS, place // COLOURS % DASHES)
+
+    @classmethod
+    def apart(cls, places: Sequence[int]) -> list["Style"]:
+        """The styles of the runs of a chart: each its own, but of two that would share one the later takes the next
+        that is free."""
+        styles = dict[int, Style]()
+        for place in sorted(places):
+            free = (cls.of(place + n) for n in range(COLOURS * DASHES))
+            styles[place] = next((style for style in free if style not in styles.values()), cls.of(place))
+        return [styles[place] for place in places]
 
 
 @dataclass(frozen=True)
