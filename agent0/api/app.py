@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Coroutine, Mapping
+from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -133,7 +134,8 @@ async def _invalid(request: Request, error: RequestValidationError) -> Response:
 
 async def _http(request: Request, error: HTTPException) -> Response:
     title = {404: "There is nothing here.", 405: "This cannot be done here."}.get(error.status_code, "")
-    problem = plain_problem(error.status_code, title, request.url.path, detail=escaped(str(error.detail or ""))[:SHOWN])
+    detail = "" if error.detail == HTTPStatus(error.status_code).phrase else escaped(str(error.detail or ""))[:SHOWN]
+    problem = plain_problem(error.status_code, title, request.url.path, detail=detail)
     return _shown(request, problem, error.headers or {})
 
 

@@ -28,6 +28,7 @@ from agent0.ports.models import Models
 from agent0.projections import position
 from agent0.projections.base import Row
 from agent0.projections.runs import resolve
+from agent0.report.charts.run_charts import LineCache
 from agent0.settings import Settings
 
 SHOWN = 500
@@ -113,6 +114,7 @@ class ApiContext:
 
     def __post_init__(self) -> None:
         self.deep = DeepReadings(self.tables)
+        self.lines = LineCache()
         self.wrong_keys = WrongKeys(self.settings.api.changes_per_minute)
 
     @property

@@ -15,7 +15,18 @@ from agent0.assembly.runtime.read_models import reading
 from agent0.assembly.runtime.stamping import recorded
 from agent0.assembly.tracking.measured import RunSeries, measured
 from agent0.events.runs import RunLabelled
-from agent0.report.charts.run_charts import COLOURS, DASHES, Style, run_chart, scale, smoothed, thinned
+from agent0.report.charts.run_charts import (
+    COLOURS,
+    DASHES,
+    LineCache,
+    LineValues,
+    Style,
+    line_values,
+    run_chart,
+    scale,
+    smoothed,
+    thinned,
+)
 from agent0.report.charts.run_series import Series, metrics
 from agent0.settings import Settings
 from tests.api.conftest import everything, seeing
@@ -126,6 +137,30 @@ def test_who_sees_no_picture_reads_the_values(browser: TestClient) -> None:
     assert re.search(r'<a href="/runs/r1/iterations/1">\d', page)
 
 
+@pytest.mark.parametrize("query", ["", "y=training/student/loss&smooth=0.5", "y=iteration/solve_rate&x=time"])
+def test_a_line_drawn_before_is_as_one_drawn_anew(tmp_path: Path, query: str) -> None:
+    """Of a run that goes on, of its past, and beside another."""
+    told = everything()
+    known = seeing(stored(tmp_path, told[:400]))
+    for end, ask in ((400, ""), (400, "&at=200"), (len(told), "&at=200"), (len(told), ""), (len(told), "&run=r2")):
+        stored(tmp_path, told[:end])
+        address = f"/compare.json?run=r1&{query}{ask}"
+        assert known.get(address).json() == known.get(address).json() == seeing(tmp_path).get(address).json()
+
+
+def test_a_line_is_read_once_and_few_are_kept() -> None:
+    read = list[int]()
+
+    def line(number: int) -> LineValues:
+        read.append(number)
+        return LineValues((1.0,), (float(number),), (float(number),))
+
+    cache = LineCache(most=3)
+    for number in (1, 2, 3, 1, 2, 4, 1, 2, 3):
+        assert cache.line(("run", number), lambda number=number: line(number)).ys == (number,)
+    assert read == [1, 2, 3, 4, 3]
+
+
 def test_what_cannot_be_drawn_says_what_can(browser: TestClient) -> None:
     for query, status in (
         ("y=loss", 404), ("run=nobody", 404), ("x=moon", 422), ("smooth=1", 422), ("smooth=nan", 422),
@@ -201,7 +236,8 @@ def test_an_axis_holds_what_it_is_of(low: float, high: float) -> None:
 
 def test_a_single_value_and_what_is_no_number_are_no_defect() -> None:
     metric = metrics()["training/student/loss"]
-    chart = run_chart(metric, "time", ["a", "b"], [Series([3.0], [0.25]), Series((), ())], 0.9)
+    lines = [line_values(values, 0.9, 2) for values in (Series([3.0], [0.25]), Series((), ()))]
+    chart = run_chart(metric, "time", ["a", "b"], lines, 0.9)
     assert len(chart.lines[0].points.split()) == 2 and chart.lines[1].points == "" and chart.table()[1][1] == (None,)
 
 

@@ -4,6 +4,7 @@ import secrets
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated
 
 from fastapi import Depends, Query
@@ -22,7 +23,7 @@ from agent0.projections.base import Row
 from agent0.projections.checkpoints import registry
 from agent0.projections.events import extent
 from agent0.projections.runs import EVERY, RunFilter, list_runs, resolve, run_places, show_runs
-from agent0.report.charts.run_charts import RunChart, Style, run_chart
+from agent0.report.charts.run_charts import LineCache, LineValues, RunChart, Style, line_values, run_chart
 from agent0.report.charts.run_series import VALIDATION, AxisName, Metric, metrics, series
 from agent0.report.html.rendering import LONGEST
 
@@ -79,7 +80,7 @@ def compare(
             data, more = pair_of(context, db, left, right, ItemChoice(on, change, after)), Row()
         else:
             choice = replace(charts, runs=[name for name in (*charts.runs, left, right) if name])
-            data, more = charted(live, db, choice, chosen)
+            data, more = charted(live, db, choice, chosen, context.lines)
         models = [row["model"] for row in registry(db, role="student", limit=LIMIT)]
     again = secrets.token_urlsafe(16) if context.log and not at else ""
     more |= {"checkpoints": [*dict.fromkeys([*models, *filter(None, (left, right))])], "asked": (left, right)}
@@ -87,7 +88,7 @@ def compare(
 
 
 def charted(
-    live: sqlite3.Connection, db: sqlite3.Connection, choice: ChartChoice, chosen: RunFilter
+    live: sqlite3.Connection, db: sqlite3.Connection, choice: ChartChoice, chosen: RunFilter, lines: LineCache
 ) -> tuple[Row, Row]:
     """What the page of many runs shows as of the tables ``db``, and what only its template needs. Names are those of
     the tables as they are, ``live``.
@@ -99,7 +100,7 @@ def charted(
     names = [name if name in exact else resolve(live, name) for name in choice.runs]
     most = NEWEST if chosen == EVERY else MOST_RUNS
     names = names or [row["run"] for row in list_runs(db, most, chosen=chosen)]
-    data, charts = runs_data(db, run_places(live, names), replace(choice, runs=names))
+    data, charts = runs_data(db, run_places(live, names), replace(choice, runs=names), lines)
     first, last = extent(live)
     more = {"charts": charts, "offered": list_runs(db, OFFERED), "metrics": list(metrics().values())}
     more |= {"facts": FACTS, "heads": COLUMNS, "numbers": NUMBERS, "shares": SHARES, "filtered": chosen != EVERY}
@@ -124,14 +125,16 @@ def _chosen_metrics(names: Sequence[str]) -> list[Metric]:
     return [metrics()[name] for name in chosen]
 
 
-def runs_data(db: sqlite3.Connection, places: Mapping[str, int], choice: ChartChoice) -> tuple[Row, list[RunChart]]:
+def runs_data(
+    db: sqlite3.Connection, places: Mapping[str, int], choice: ChartChoice, lines: LineCache
+) -> tuple[Row, list[RunChart]]:
     """Where each of some runs stands, the settings by which they differ, and a chart for each metric. Runs that had not
-    begun at the moment are ``absent``. ``places``: how many runs started before each."""
+    begun at the moment are ``absent``. ``places``: how many runs started before each; ``lines``: those drawn lately."""
     rows, x = show_runs(db, choice.runs), choice.x
     begun = {row["run"] for row in rows}
     styles = Style.apart([places[row["run"]] for row in rows])
     charts = [
-        run_chart(metric, x, [row["run"] for row in rows], series(db, rows, metric, x), choice.smooth)
+        run_chart(metric, x, [row["run"] for row in rows], _lines(db, lines, rows, metric, choice), choice.smooth)
         for metric in choice.metrics
     ]
     facts = [{fact: row[fact] for fact in ("run", "name", "note", *FACTS)} for row in rows]
@@ -145,6 +148,18 @@ def runs_data(db: sqlite3.Connection, places: Mapping[str, int], choice: ChartCh
         "drawn": [chart.row() for chart in charts],
     }
     return data, charts
+
+
+def _lines(
+    db: sqlite3.Connection, lines: LineCache, rows: Sequence[Row], metric: Metric, choice: ChartChoice
+) -> list[LineValues]:
+    """What is drawn of ``metric`` of each run, read where the run has events that were not drawn yet."""
+
+    def read(row: Row) -> LineValues:
+        return line_values(series(db, row, metric, choice.x), choice.smooth, len(rows))
+
+    chosen = metric.name, choice.x, choice.smooth, len(rows)
+    return [lines.line((row["run"], row["events"], *chosen), partial(read, row)) for row in rows]
 
 
 def _settings(rows: Sequence[Row]) -> list[Row]:

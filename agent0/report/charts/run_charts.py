@@ -2,9 +2,10 @@
 Places and numbers only; a template draws."""
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import ceil, floor, log10
+from threading import Lock
 
 from agent0.projections.base import Row
 from agent0.report.charts.run_series import AxisName, Metric, Series
@@ -63,6 +64,37 @@ class Scale:
 
 
 @dataclass(frozen=True)
+class LineValues:
+    """What is drawn of a run's series, thinned and rounded: places ``xs``, values ``ys``, which may be smoothed, and
+    ``raw``, which are not."""
+
+    xs: tuple[float, ...]
+    ys: tuple[float, ...]
+    raw: tuple[float, ...]
+
+
+class LineCache:
+    """Lines of charts that were drawn last, at most ``most``. A run's log grows only, so a line of its first events
+    stays as it is: its key has the run and their number."""
+
+    def __init__(self, most: int = 2_000) -> None:
+        self._most = most
+        self._lines: dict[tuple[object, ...], LineValues] = {}
+        self._lock = Lock()
+
+    def line(self, key: tuple[object, ...], read: Callable[[], LineValues]) -> LineValues:
+        """The line of ``key``; where it was not drawn lately, what ``read`` gives."""
+        with self._lock:
+            kept = self._lines.pop(key, None)
+        line = kept or read()
+        with self._lock:
+            self._lines[key] = line
+            while len(self._lines) > self._most:
+                del self._lines[next(iter(self._lines))]
+        return line
+
+
+@dataclass(frozen=True)
 class RunLine:
     """The line of one run: ``points`` is what is looked at, ``faint`` the values behind it where it is smoothed,
     ``dots`` a path that marks its points where they are few; all as SVG has them. ``xs``, ``ys`` and ``raw`` are the
@@ -110,17 +142,28 @@ def _value_at(line: RunLine, place: float) -> float | None:
     return line.ys[before - 1] if before and place <= line.xs[-1] else None
 
 
-def run_chart(metric: Metric, axis: AxisName, names: Sequence[str], every: Sequence[Series], weight: float) -> RunChart:
-    """Draw ``every`` series, which are those of the runs ``names``. ``weight``: how much of each smoothed value is the
-    value before it, 0 (not smoothed) to below 1."""
+def line_values(values: Series, weight: float, runs: int) -> LineValues:
+    """What a chart of ``runs`` runs draws of ``values``. ``weight``: how much of each smoothed value is the one before,
+    0 (not smoothed) to below 1."""
+    most = max(LEAST_POINTS, min(MOST_POINTS, ALL_POINTS // max(1, runs)))
+    averages = smoothed(values.ys, weight) if weight else values.ys
+    kept = thinned(values.ys, most)
+    columns = ([column[n] for n in kept] for column in (values.xs, averages, values.ys))
+    xs, ys, raw = map(_rounded, columns)
+    return LineValues(xs, ys, raw)
+
+
+def run_chart(
+    metric: Metric, axis: AxisName, names: Sequence[str], every: Sequence[LineValues], weight: float
+) -> RunChart:
+    """Draw ``every`` line, which are those of the runs ``names``; ``weight`` as of ``line_values``."""
     last = max((values.xs[-1] for values in every if values.xs), default=0.0)
     unit, size = _unit(last) if axis == "time" else ("", 1)
     title = {"tokens": "tokens learned from", "time": f"{unit} since the start of the run"}.get(
         axis, "iterations done" if metric.by_iteration else "steps of the optimiser"
     )
-    most = max(LEAST_POINTS, min(MOST_POINTS, ALL_POINTS // max(1, len(every))))
-    drawn = [_drawn(values, weight, most, size) for values in every]
-    ys = [y for _, line, raw in drawn for values in (line, raw) if values for y in (min(values), max(values))]
+    drawn = [replace(line, xs=_rounded([x / size for x in line.xs])) for line in every] if size != 1 else every
+    ys = [y for line in drawn for values in (line.ys, line.raw) if values for y in (min(values), max(values))]
     across = scale(title, 0.0, last / size, whole=axis == "step")
     up = scale("", 0.0, 1.0) if metric.share else _upright(ys)
     lines = (_line(name, values, across, up, faint=weight > 0) for name, values in zip(names, drawn, strict=True))
@@ -178,20 +221,13 @@ def _unit(seconds: float) -> tuple[str, int]:
     return next((name, size) for name, size, most in _UNITS if seconds <= most)
 
 
-Drawn = tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]
+def _rounded(values: Sequence[float]) -> tuple[float, ...]:
+    """Six digits of each."""
+    return tuple(float(f"{value:.6g}") for value in values)
 
 
-def _drawn(values: Series, weight: float, most: int, size: int) -> Drawn:
-    """Places, smoothed values and values as they are, thinned; six digits of each."""
-    averages = smoothed(values.ys, weight) if weight else values.ys
-    kept = thinned(values.ys, most)
-    columns = ((values.xs[n] / size for n in kept), (averages[n] for n in kept), (values.ys[n] for n in kept))
-    xs, ys, raw = (tuple(float(f"{value:.6g}") for value in column) for column in columns)
-    return xs, ys, raw
-
-
-def _line(name: str, drawn: Drawn, x: Scale, y: Scale, *, faint: bool) -> RunLine:
-    xs, ys, raw = drawn
+def _line(name: str, drawn: LineValues, x: Scale, y: Scale, *, faint: bool) -> RunLine:
+    xs, ys, raw = drawn.xs, drawn.ys, drawn.raw
     places = [*_places(xs, ys, x, y)]
     twice = places * 2 if len(places) == 1 else places  # a line of no length is a dot
     behind = " ".join(_places(xs, raw, x, y)) if faint else ""

@@ -67,10 +67,9 @@ class Series:
     ys: Sequence[float]
 
 
-def series(db: sqlite3.Connection, rows: Sequence[Row], metric: Metric, axis: AxisName) -> list[Series]:
-    """The values of ``metric`` of each run of ``rows``, in their order; what is not known or no finite number is left
-    out."""
-    return [_known(*_points(db, str(row["run"]), _seconds(row["started"]), metric, axis)) for row in rows]
+def series(db: sqlite3.Connection, row: Row, metric: Metric, axis: AxisName) -> Series:
+    """The values of ``metric`` of the run of ``row``; what is not known or no finite number is left out."""
+    return _known(*_points(db, str(row["run"]), _seconds(row["started"]), metric, axis))
 
 
 def _known(xs: Sequence[float | None], ys: Sequence[float | None]) -> Series:
