@@ -32,7 +32,8 @@ ROLES: dict[str, tuple[str, ...]] = {
     ),
     "trainer": ("train_checkpoint", "measure_gain"),
 }
-"""Role of a process -> its handlers, each of which is in one. A plugin's handlers are in none: they are named."""
+"""Role of a process -> its handlers, each of which is in one. A plugin's handlers are in none: they are named.
+The chart has them, too: `deploy/helm/agent0/files/handlers.yaml`."""
 
 
 def run(
