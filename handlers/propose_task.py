@@ -94,9 +94,9 @@ async def _write_about(event: TaskRequested, run: RunState, models: Models, file
 
 
 def _apart(draft: Draft, run: RunState, file: QuestionFile) -> Draft:
-    """``draft`` without its task where that nearly copies a row of the held-out file."""
+    """``draft`` without its task where that nearly copies a held-out row."""
     plan = run.config.questions
-    if draft.proposal is None or not plan.heldout:
+    if draft.proposal is None or not (plan.heldout or plan.file):
         return draft
     tasks = questions(file, plan).tasks
     heldout = [task.question for task in (*tasks["validation"], *tasks["test"])]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from agent0.assembly.validate.curriculum import check_curriculum
 from agent0.assembly.validate.questions import document_notes, forked_questions, with_questions
 from agent0.errors import ConfigError, DependencyError
+from agent0.evaluation.benchmarks.rows.question_file import questions
 from agent0.events.base import Recorded
 from agent0.events.checkpoints import EvaluationItemScored
 from agent0.events.runs import RunFinished, RunStarted
@@ -26,6 +27,7 @@ from agent0.rollout.prompts import ABOUT_PASSAGE, ANY, prompt, render
 from agent0.settings import DocumentsConfig, RunConfig
 from agent0.tasks.document_questions import in_tags, read_document_question
 from agent0.tasks.documents import LONGEST, SHORTEST, by_split, draw_passage, passages_of, windows
+from agent0.tasks.near_copies import near_copies
 from tests.killed_runs import QUICK, facts, killed_before_a_verdict
 from tests.play import finished, play
 from tests.terminal import agent0 as call
@@ -283,6 +285,23 @@ def test_a_held_out_file_alone_is_what_is_scored_and_nothing_near_it_is_trained_
     assert len(refused) >= 3 and all(event.proposal is None for event in refused)
     assert not {event.proposal.question.upper() for event in of(again, TaskAccepted)} & {*near}
     assert not {event.family for event in of(again, TaskRequested)} - {DOCUMENTS}
+
+
+def test_what_the_teacher_writes_beside_rows_is_near_none_that_their_file_holds_out(
+    folder: Path, tmp_path: Path
+) -> None:
+    told = finished(play(started(plan(folder, tasks=20)), ports()))
+    rows = [{"question": event.proposal.question, "answer": "x"} for event in of(told, TaskAccepted)]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    config = plan(folder, tasks=20, questions={"file": str(path), "share": 0.05})
+    again = finished(play(started(config), ports()))
+    tasks = questions(LocalQuestions(), config.questions).tasks
+    heldout = [task.question for task in (*tasks["validation"], *tasks["test"])]
+    written = [event for event in of(again, TaskProposed) if event.passage]
+    assert [event for event in written if "held-out row" in event.problem]
+    accepted = [event.proposal.question for event in of(again, TaskAccepted)]
+    assert accepted and not any(near_copies(accepted, heldout))
 
 
 def test_settings_that_cannot_be_are_refused(folder: Path, tmp_path: Path) -> None:
