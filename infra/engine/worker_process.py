@@ -134,6 +134,7 @@ def environment_of(threads: int) -> dict[str, str]:
     environment["OMP_WAIT_POLICY"] = "PASSIVE"  # threads that spin while they wait take the cores of all other work
     environment["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1"  # in small pages a tenth of all time goes to page faults
     environment |= {"PYTHONPATH": str(Path(__file__).parents[3]), "PYTHONHASHSEED": "0"}
+    environment["PYTHONSAFEPATH"] = "1"  # a file in the folder of a user, named as a library, is none
     return environment | {"PYTHONWARNINGS": "ignore::FutureWarning"}  # peft against the newest transformers
 
 
@@ -143,7 +144,7 @@ def whole_environment(threads: int) -> dict[str, str]:
 
 
 def _revived(name: str, fields: tuple[str, ...]) -> errors.Agent0Error:
-    error_type: type[errors.Agent0Error] = getattr(errors, name)
+    error_type: type[errors.Agent0Error] = getattr(errors, name, errors.OperationError)
     return error_type(*fields)
 
 

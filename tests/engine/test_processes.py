@@ -227,6 +227,14 @@ async def test_a_process_may_be_made_without_a_package() -> None:
     await worker.close()
 
 
+async def test_a_file_beside_a_user_is_no_package_of_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "statistics.py").write_text("raise SystemExit('a script of mine')")
+    monkeypatch.chdir(tmp_path)
+    worker = Worker("statistics:NormalDist", {})
+    assert await worker.call("inv_cdf", 0.5) == 0.0
+    await worker.close()
+
+
 async def test_a_call_that_nobody_waits_for_any_more_fails_in_silence() -> None:
     loop, complaints = asyncio.get_running_loop(), list[dict[str, Any]]()
     loop.set_exception_handler(lambda _, context: complaints.append(context))
