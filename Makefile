@@ -20,7 +20,7 @@
 #                 Compose, hadolint, ShellCheck, Kubernetes' schemas), and take up a run under SLURM's script; where a
 #                 container engine is: deploy/check.sh
 #   make browser  open every page of the server in a headless Chromium (playwright and axe-core are fetched): nothing is
-#                 asked of other machines, 380 pixels, the dark, contrast; AGENT0_SHOTS=FOLDER keeps pictures
+#                 asked of other machines, 380 pixels, the dark, contrast; AGENT0_SHOTS=FOLDER keeps a picture of each
 #   make knockout take away one layer of the sandbox at a time, and see that the hostile suite notices; then the slow
 #                 tests of the sandbox: every attack through the product's own door and on the other backends
 #   make crash    kill the processes of runs 1,000 times with the settings as they are shipped, and 240 times with short

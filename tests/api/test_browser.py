@@ -4,22 +4,16 @@ has contrast in the dark, what is live is live. `make browser` runs them; they a
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agent0.assembly.runtime.stamping import recorded
-from agent0.events.base import Recorded
-from agent0.events.runs import RunLabelled
-from benchmarks.many_runs import told
 from tests.api.conftest import everything
 from tests.api.served import stored, viewed
 from tests.api.test_pages import PAGES
-from tests.story import renumbered, whole_run
+from tests.story import whole_run
 from tests.test_report import poisoned
 
 pytestmark = pytest.mark.slow
@@ -28,7 +22,7 @@ BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil
 AXE = Path(os.environ.pop("AGENT0_AXE", Path(__file__).parents[2] / "build" / "axe.min.js"))
 """axe-core, which `make browser` fetches; without it contrast and labels are not looked at."""
 SHOTS = Path(os.environ.pop("AGENT0_SHOTS", ""))  # taken out: what begins so is a setting to a server
-WIDE, NARROW = {"width": 1100, "height": 900}, {"width": 380, "height": 800}
+WIDE, BETWEEN, NARROW = {"width": 1100, "height": 900}, {"width": 500, "height": 800}, {"width": 380, "height": 800}
 
 
 @pytest.fixture(scope="module")
@@ -61,20 +55,14 @@ def opened(chromium: Any, **options: Any) -> tuple[Any, list[str], list[str]]:
     return page, asked, wrong
 
 
-@pytest.mark.parametrize(("scheme", "size"), [("light", WIDE), ("dark", NARROW)])
-def test_every_page_stands(
-    chromium: Any, address: str, scheme: str, size: dict[str, int], request: pytest.FixtureRequest
-) -> None:
-    keeps = SHOTS.name not in ("", "dashboard") and request.node.callspec.params["address"] == "plain"
+@pytest.mark.parametrize(("scheme", "size"), [("light", WIDE), ("light", BETWEEN), ("dark", NARROW)])
+def test_every_page_stands(chromium: Any, address: str, scheme: str, size: dict[str, int]) -> None:
     page, asked, wrong = opened(chromium, color_scheme=scheme, viewport=size)
     found: dict[str, Any] = {}
     for path in SEEN:
         page.goto(address + path)
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], path
         found[path] = axe(page)
-        if keeps:
-            name = path.strip("/").replace("/", "-").replace("?", "-")
-            page.screenshot(path=str(SHOTS / f"{name}-{scheme}.png"), full_page=True)
     assert {path: broken for path, broken in found.items() if broken} == {}
     assert [one for one in asked if not one.startswith((address, "data:"))] == []
     assert [one for one in wrong if "status of 404" not in one] == []  # of /nothing
@@ -205,82 +193,3 @@ def test_a_tab_in_the_background_holds_no_stream(chromium: Any, tmp_path: Path) 
         shown = [int(line.split()[0]) for line in page.locator("ol.feed li").all_inner_texts()]
         assert shown == [*range(70, 70 - len(shown), -1)] and wrong == []
         assert [one.rpartition("after=")[2] for one in asked if "/v1/events" in one] == ["40", "40", "60"]
-
-
-GUIDE = Path(__file__).parents[2] / "docs" / "guide"
-
-
-def a_sweep() -> list[Recorded]:
-    """Five runs under one tag, which learn at five paces."""
-    runs = [told(f"rate-{name}", 40, number) for number, name in enumerate(("1e-3", "2e-3", "5e-3", "1e-2", "2e-2"))]
-    events = [event for run in runs for event in renumbered(run)]
-    names = sorted({event.run for event in events})
-    events += [recorded(name, RunLabelled(tags=("sweep",))) for name in names]
-    events.append(recorded("rate-2e-2", RunLabelled(tags=("sweep", "keep"), note="Learns fastest: take this one.")))
-    return renumbered(events)
-
-
-PICTURES = {
-    "list": ("/runs", WIDE, "light"),
-    "chart": ("/compare?tag=sweep&y=curve/validation&y=training/student/loss&smooth=0.9", WIDE, "light"),
-    "chart-narrow": ("/compare?tag=sweep&smooth=0.5", NARROW, "dark"),
-    "run": ("/runs/r1", WIDE, "light"),
-    "iteration": ("/runs/r1/iterations/1", WIDE, "light"),
-    "group": ("/runs/r1/tasks/t0-000", WIDE, "light"),
-    "attempt": ("/runs/r1/trajectories/t0-000-a0?view=compact", WIDE, "light"),
-    "compare": ("/compare?left=r1/t0-000-a0&right=r1/t0-000-a1", WIDE, "light"),
-    "models": ("/models", WIDE, "light"),
-    "narrow": ("/runs/r1", NARROW, "dark"),
-}
-"""What docs/guide/dashboard.md shows. AGENT0_SHOTS=docs/guide/dashboard writes them again."""
-
-
-@pytest.mark.parametrize("name", PICTURES)
-def test_the_guide_has_a_picture(chromium: Any, tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
-    path, size, scheme = PICTURES[name]
-    story = a_sweep() if name.startswith(("list", "chart")) else everything()
-    with viewed(stored(tmp_path_factory.mktemp(name), story)) as address:
-        page, _, wrong = opened(chromium, color_scheme=scheme, viewport=size)
-        page.goto(address + path)
-        taken = page.screenshot(type="jpeg", quality=70)
-    if SHOTS.name == "dashboard":
-        (GUIDE / "dashboard" / f"{name}.jpg").write_bytes(taken)
-    assert wrong == [] and f"(dashboard/{name}.jpg)" in (GUIDE / "dashboard.md").read_text()
-    assert (GUIDE / "dashboard" / f"{name}.jpg").stat().st_size < 100_000
-
-
-TRAINED = {
-    "search": ("/search?q=print&kind=turn", "h1"),
-    "items": ("/compare?left={run}/base&right={run}/student-1", "#items"),
-    "tokens": ("/runs/{run}/trajectories/{attempt}?shade=push", "#tokens"),
-}
-"""More of what docs/guide/dashboard.md shows, of a run of the built-in model: each page from a heading on."""
-SHORT = ("run.iterations=2", "run.tasks=16", "run.evaluation.validation=60", "run.evaluation.test=0")
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    home = tmp_path_factory.mktemp("trained")
-    settings = [part for setting in SHORT for part in ("--set", setting)]
-    command = [str(Path(sys.executable).with_name("agent0")), "run", "start", "--profile", "tiny", *settings]
-    subprocess.run(command, env={**os.environ, "AGENT0_HOME": str(home)}, check=True, capture_output=True)
-    with viewed(home) as address:
-        yield address
-
-
-@pytest.mark.parametrize("name", TRAINED)
-def test_the_guide_has_a_picture_of_a_training(chromium: Any, trained: str, name: str) -> None:
-    page, _, wrong = opened(chromium, viewport={"width": 1100, "height": 650})
-    run = page.request.get(f"{trained}/v1/runs").json()["data"][0]["run"]
-    rows = page.request.get(f"{trained}/v1/runs/{run}/trajectories?limit=1000").json()["data"]
-    used = [row["attempt"] for row in rows if row["tool_calls"] and row["correct"] == 0]
-    details = (page.request.get(f"{trained}/runs/{run}/trajectories/{name}.json").json() for name in used)
-    attempt = next(one["attempt"]["attempt"] for one in details if one["tokens"]["trained"])
-    path, heading = TRAINED[name]
-    page.goto(trained + path.format(run=run, attempt=attempt))
-    page.locator(heading).evaluate("(heading) => heading.scrollIntoView()")
-    taken = page.screenshot(type="jpeg", quality=70)
-    if SHOTS.name == "dashboard":
-        (GUIDE / "dashboard" / f"{name}.jpg").write_bytes(taken)
-    assert wrong == [] and f"(dashboard/{name}.jpg)" in (GUIDE / "dashboard.md").read_text()
-    assert (GUIDE / "dashboard" / f"{name}.jpg").stat().st_size < 100_000
