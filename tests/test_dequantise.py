@@ -63,7 +63,7 @@ def with_text(folder: Path) -> Path:
 def quantised(folder: Path, out: Path, kind_of: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> Path:
     """``folder`` as a GGUF file whose tensors are of the kind that ``kind_of`` says of their names."""
 
-    def write(writer: Any, shapes: Any, read: Any) -> None:
+    def write(writer: Any, shapes: Any, read: Any, half: bool) -> None:
         for name in shapes:
             kind = quants.GGMLQuantizationType[kind_of(name) if len(shapes[name]) > 1 else "F32"]
             writer.add_tensor(name, quants.quantize(np.ascontiguousarray(read(name)), kind), raw_dtype=kind)
@@ -152,9 +152,9 @@ def test_llama_3_rotates_by_its_formula(tmp_path: Path, monkeypatch: pytest.Monk
     write = gguf._write
 
     def with_divisors(divisors: Any) -> Any:
-        def written(writer: Any, shapes: Any, read: Any) -> None:
+        def written(writer: Any, shapes: Any, read: Any, half: bool) -> None:
             more = {"rope_freqs.weight": (8,), **shapes}
-            write(writer, more, lambda n: divisors if n == "rope_freqs.weight" else read(n))
+            write(writer, more, lambda n: divisors if n == "rope_freqs.weight" else read(n), half)
 
         return written
 
