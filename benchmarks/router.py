@@ -191,11 +191,9 @@ def _shown(found: Estimate) -> str:
     return f"{100 * found.value:.1f} ({100 * found.low:.1f} to {100 * found.high:.1f})"
 
 
-def seed_row(one: Calibrated) -> str:
-    """What the threshold comes to on one seed."""
-    found = stands("threshold", Workload([one.seed]), None)
-    about = f"{len(one.seed.tasks)} | {one.signals.replace('+', ', ')} | {one.ece:.3f} | {one.seed.threshold:.2f}"
-    return f"| {one.run} | {about} | {_shown(found.cost)} | {_shown(found.lost)} |"
+def fit_of(calibrated: Calibrated) -> str:
+    """The ECE of its confidence and the threshold fitted on one seed."""
+    return f"{calibrated.run} {calibrated.ece:.3f}, {calibrated.seed.threshold:.2f}"
 
 
 def follower(held: Sequence[Calibrated]) -> Sequence[str]:
@@ -229,10 +227,9 @@ def report(held: Sequence[Calibrated], live: Sequence[Calibrated], behind: Seque
         "|---|---|---|---|---|",
         *(row(f"{at:.2f}", one) for at, one in swept),
         *follower(behind),
-        "\n| calibration | tasks | confidence from | its ECE | threshold | cost, % | points lost |",
-        "|---|--:|---|--:|--:|---|---|",
-        *(seed_row(one) for one in (*held, *live)),
-        f"\nOf the cloud's tokens the fitted threshold needs {100 * token_share(held):.1f} %, by a turn's features "
+        f"\nECE and threshold by calibration: {'; '.join(map(fit_of, held))}. By a turn's features: "
+        f"{'; '.join(map(fit_of, live))}.\n",
+        f"Of the cloud's tokens the fitted threshold needs {100 * token_share(held):.1f} %, by a turn's features "
         f"{100 * token_share(live):.1f} %.\n",
         f"{workload.different} different tasks in {len(held)} seeds; {ROUNDS} bootstrap samples; {code_rev()}.\n",
     )
