@@ -152,7 +152,7 @@ class ApiSettings(Frozen):
     host: str = Field("127.0.0.1", description="address to listen on; any but a loopback one needs a key")
     port: int = Field(8650, ge=0, le=65535, description="port; 0 takes a free one")
     hosts: tuple[str, ...] = Field((), description="other names under which browsers may reach it")
-    max_body: int = Field(1 << 20, ge=1024, le=1 << 30, description="largest request body, bytes")
+    max_body: int = Field(1 << 24, ge=1024, le=1 << 30, description="largest request body, bytes")
     changes_per_minute: int = Field(
         120, ge=0, le=1_000_000, description="requests a minute of one key that start or change something; 0: no limit"
     )

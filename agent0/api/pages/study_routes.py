@@ -25,12 +25,15 @@ from agent0.projections.iterations import list_iterations, slots_by_iteration, s
 from agent0.projections.model_usage import stats_by_each
 from agent0.projections.rewards import explain_rewards, reward_curve
 from agent0.projections.runs import list_runs, resolve, show_run
+from agent0.projections.tasks import rows_asked
 from agent0.report.benchmark_findings import bench_findings
 from agent0.report.columns import model_columns
 from agent0.rewards.describe import explain_receipt
 from agent0.routing.budgets import dollars
 from agent0.tasks.curriculum.difficulty import grade
 
+ROWS = 100
+"""Rows of a file of questions that a page lists; the API has all."""
 Name = Annotated[str, Query(max_length=200)]
 Question = Annotated[str, Query(max_length=2000, description="what the form begins with")]
 
@@ -40,7 +43,9 @@ def curriculum(context: Context, run: str, at: At = 0) -> Shown:
     """What was asked for, how hard it was, how broad it stayed."""
     with context.tables() as live, context.tables(at) as db:
         data, moments = curriculum_data(db, run), readings.moments(live, run)
-    return Shown(data, at, {"heat": heatmap(data["cells"]), "moments": moments})
+        asked = rows_asked(db, data["run"])
+    view = {"heat": heatmap(data["cells"]), "moments": moments, "asked": asked[:ROWS], "rows": len(asked)}
+    return Shown(data, at, view)
 
 
 @twin("/runs/{run}/rewards", "rewards.html.jinja")
