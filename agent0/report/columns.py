@@ -4,9 +4,9 @@ from agent0.projections.base import Row
 from agent0.routing.budgets import dollars
 
 
-def shown_iteration(number: int) -> str:
-    """An iteration as people read it: its number, and ``untrained`` for -1, which stands before the first."""
-    return "untrained" if number < 0 else str(number)
+def shown_iteration(number: int, start: str = "untrained") -> str:
+    """An iteration as people read it: its number, and ``start`` for -1, which stands before the first."""
+    return start if number < 0 else str(number)
 
 
 WITHIN = ("checked", "checkable", "solved_at_once", "solved_within", "lower95_within", "upper95_within")

@@ -92,8 +92,8 @@ def _spent(used: Sequence[Row]) -> Spent:
     return Spent(len(used), tokens, sum(usage["hours"] for usage in used))
 
 
-def benchmark_rows(scores: Sequence[Row]) -> list[Row]:
-    """Make the rows of a run's benchmark table for people."""
+def benchmark_rows(scores: Sequence[Row], start: str) -> list[Row]:
+    """Make the rows of a run's benchmark table for people; ``start``: what its first student is called."""
 
     def worded(claim: ClaimAgainst | None) -> str:
         if claim is None:
@@ -105,7 +105,7 @@ def benchmark_rows(scores: Sequence[Row]) -> list[Row]:
     return [
         {
             "benchmark": score["benchmark"],
-            "iteration": shown_iteration(score["iteration"]),
+            "iteration": shown_iteration(score["iteration"], start),
             "checkpoint": score["checkpoint"],
             "right": f"{score['correct']}/{score['n']}",
             "accuracy": share(score["accuracy"]),

@@ -15,15 +15,16 @@ Cells = dict[str, object]
 TitledTable = tuple[str, list[Cells]]
 
 
-def run_tables(results: RunFindings) -> Iterator[TitledTable]:
-    """Yield the tables of a run's findings as (title, rows); empty ones are left out."""
-    yield from ((title, rows) for title, rows in _tables(results) if rows)
+def run_tables(results: RunFindings, start: str = "untrained") -> Iterator[TitledTable]:
+    """Yield the tables of a run's findings as (title, rows); empty ones are left out. ``start``: what its first student
+    is called."""
+    yield from ((title, rows) for title, rows in _tables(results, start) if rows)
 
 
-def _tables(results: RunFindings) -> Iterator[TitledTable]:
-    yield "Iteration over iteration, on validation", [_score(score) for score in results["iterations"]]
+def _tables(results: RunFindings, start: str) -> Iterator[TitledTable]:
+    yield "Iteration over iteration, on validation", [_score(score, start) for score in results["iterations"]]
     yield "Conclusions on validation", list(_claims(results["iterations"]))
-    yield "Held-out test", [_score(score) for score in results["test"]]
+    yield "Held-out test", [_score(score, start) for score in results["test"]]
     yield "Conclusions on the last test", [_claim("last", c) for c in _compared(results["test"], "last_against_this")]
     yield "What is learned, by verdict: right attempts / all answered ones", form_rows(results["forms"])
     for failure in results["failures"]:
@@ -40,9 +41,9 @@ def _tables(results: RunFindings) -> Iterator[TitledTable]:
     yield "Rejected tasks", _rejected(results["rejected"], results["decontamination"])
 
 
-def _score(score: Row) -> Cells:
+def _score(score: Row, start: str) -> Cells:
     return {
-        "iteration": shown_iteration(score["iteration"]),
+        "iteration": shown_iteration(score["iteration"], start),
         "student": score["checkpoint"] + (", tool forced (control)" if score["forced_tool"] else ""),
         "accuracy": share(score["accuracy"]),
         "95 %": f"{share(score['lower95'])} to {share(score['upper95'])}",

@@ -18,6 +18,7 @@ from agent0.errors import ConfigError, NotFoundError
 from agent0.events.base import Recorded
 from agent0.projections.base import Row
 from agent0.report.overview import rows_for_people
+from agent0.state.run_state import first_student
 
 Callback = Callable[[Recorded], object]
 """Takes an event of a run; a coroutine that it returns is awaited."""
@@ -363,7 +364,8 @@ class RunHandle:
         head = f"<h4>{text(self.id)}: {text(summary['status'])}, {profile}</h4>"
         style = ";".join(f"--{name}:{colour}" for name, colour in _COLOURS.items())
         scores = html_table(rows_for_people(summary)) if summary["test"] else ""
-        curve = drawn_curve(self.id, summary["validation"], summary["test"])
+        start = first_student(summary["student_adapter"])
+        curve = drawn_curve(self.id, summary["validation"], summary["test"], start)
         return f'<div style="{style};max-width:720px">{head}{curve}{scores}</div>'
 
     def _ipython_display_(self) -> None:

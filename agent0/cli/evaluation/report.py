@@ -13,6 +13,7 @@ from agent0.report.findings import RunFindings, findings
 from agent0.report.html.run_page import page
 from agent0.report.overview import overview
 from agent0.report.tables import run_tables
+from agent0.state.run_state import first_student
 
 
 def report(run: console.Run = "LAST", out: Out = "", full: console.Full = False, as_json: console.Json = False) -> None:
@@ -36,12 +37,12 @@ def report(run: console.Run = "LAST", out: Out = "", full: console.Full = False,
     print_why(why)
     console.print_lines(answer)
     if full:
-        _show(results)
+        _show(results, first_student(shown["student_adapter"]))
     console.text(path)
 
 
-def _show(results: RunFindings) -> None:
+def _show(results: RunFindings, start: str) -> None:
     if drawn := plot(results["iterations"]):
         console.text(f"\n{drawn}")
-    for title, rows in run_tables(results):
+    for title, rows in run_tables(results, start):
         console.table(rows, False, title=f"\n{title}")

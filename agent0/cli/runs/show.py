@@ -65,9 +65,9 @@ def print_tables(summary: dict[str, Any]) -> None:
         cause["refused"] = ", ".join(f"{reason} {n:,}" for reason, n in summary["refused"].items())
     row = {name: summary[name] for name in (*names, "wall_s", "student", "config_sha")} | cause
     console.record(row, False)
+    start = first_student(summary["student_adapter"])
     if summary["validation"]:
         columns = curve_columns(summary["validation"])
-        start = first_student(summary["student_adapter"])
         curve = [row if row["iteration"] >= 0 else {**row, "iteration": start} for row in summary["validation"]]
         console.table(curve, False, columns, title="\nLearning curve, on validation")
     if summary["test"]:
@@ -75,7 +75,8 @@ def print_tables(summary: dict[str, Any]) -> None:
     if summary["trainings"]:
         console.table(summary["trainings"], False, STEP_COLUMNS, title="\nTrainings, from each of their steps")
     if summary["benchmarks"]:
-        console.table(benchmark_rows(summary["benchmarks"]), False, title="\nBenchmarks, the same items each time")
+        rows = benchmark_rows(summary["benchmarks"], start)
+        console.table(rows, False, title="\nBenchmarks, the same items each time")
     labels = {True: "met", False: "missed", None: "not measured"}
     rows = [
         {**row, "met": ", ".join(filter(None, (labels[row["met"]], row["rests_on"])))} for row in summary["targets"]

@@ -14,6 +14,7 @@ from agent0.projections.evaluations import learning_curve, list_evaluations
 from agent0.projections.runs import show_run
 from agent0.report.charts.plots import STAND_IN, STYLE, canvas, svg
 from agent0.report.columns import shown_iteration
+from agent0.state.run_state import first_student
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +48,8 @@ def draw_curve(db: sqlite3.Connection, run: str, path: Path) -> None:
     row = show_run(db, run)
     with matplotlib.rc_context({**STYLE, "savefig.transparent": False}):
         figure, axes = canvas(9.0, 6.0)
-        _draw(axes, learning_curve(db, row["run"]), _held_out(list_evaluations(db, row["run"])), Palette())
+        points, tests = learning_curve(db, row["run"]), _held_out(list_evaluations(db, row["run"]))
+        _draw(axes, points, tests, Palette(), first_student(row["student_adapter"]))
         axes.set_title(f"{row['run']}   (profile {row['profile']}, seed {row['seed']})", loc="left", fontsize=10)
         figure.savefig(path, dpi=150)
 
@@ -59,17 +61,19 @@ def curve_svg(db: sqlite3.Connection, run: str) -> Markup:
     Raises:
         NotFoundError: there is no such run.
     """
-    name = show_run(db, run)["run"]
-    return drawn_curve(name, learning_curve(db, name), _held_out(list_evaluations(db, name)))
+    row = show_run(db, run)
+    name, start = row["run"], first_student(row["student_adapter"])
+    return drawn_curve(name, learning_curve(db, name), _held_out(list_evaluations(db, name)), start)
 
 
 @matplotlib.rc_context(STYLE)
-def drawn_curve(name: str, points: Sequence[Row], tests: Sequence[Row]) -> Markup:
-    """The same of a run's ``points`` (``validation`` of its overview) and scores on test tasks (``test`` there)."""
+def drawn_curve(name: str, points: Sequence[Row], tests: Sequence[Row], start: str) -> Markup:
+    """The same of a run's ``points`` (``validation`` of its overview) and scores on test tasks (``test`` there);
+    ``start``: what its first student is called."""
     if not any(point["validation"] is not None for point in points):
         return Markup()
     figure, axes = canvas(9.0, 5.0)
-    _draw(axes, points, tests, VARIABLES)
+    _draw(axes, points, tests, VARIABLES, start)
     return svg(figure, f"learning curve of {name}")
 
 
@@ -77,12 +81,12 @@ def _held_out(scores: Sequence[Row]) -> list[Row]:
     return [score for score in scores if score["split"] == "test" and score["status"] == "evaluated"]
 
 
-def _draw(axes: "Axes", points: Sequence[Row], tests: Sequence[Row], colours: Palette) -> None:
+def _draw(axes: "Axes", points: Sequence[Row], tests: Sequence[Row], colours: Palette, start: str) -> None:
     evaluated = [point for point in points if point["validation"] is not None]
     _draw_validation(axes, evaluated, colours)
     _draw_within(axes, evaluated, colours)
-    _draw_test(axes, tests, colours)
-    _dress(axes, [int(point["iteration"]) for point in points] or [-1], colours)
+    _draw_test(axes, tests, colours, start)
+    _dress(axes, [int(point["iteration"]) for point in points] or [-1], colours, start)
 
 
 def _draw_validation(axes: "Axes", evaluated: Sequence[Row], colours: Palette) -> None:
@@ -109,7 +113,7 @@ def _draw_within(axes: "Axes", evaluated: Sequence[Row], colours: Palette) -> No
     axes.plot(at, once, ":^", color=colours.within, ms=5, label="these tasks at the first go", zorder=6)
 
 
-def _draw_test(axes: "Axes", scores: Sequence[Row], colours: Palette) -> None:
+def _draw_test(axes: "Axes", scores: Sequence[Row], colours: Palette, start: str) -> None:
     if free := [score for score in scores if not score["forced_tool"]]:
         below = [score["accuracy"] - score["lower95"] for score in free]
         above = [score["upper95"] - score["accuracy"] for score in free]
@@ -118,7 +122,7 @@ def _draw_test(axes: "Axes", scores: Sequence[Row], colours: Palette) -> None:
     for score in scores:
         _draw_test_within(axes, score, colours)
         if score["forced_tool"]:
-            label = "untrained, tool forced (control, test)"
+            label = f"{start}, tool forced (control, test)"
             axes.axhline(score["accuracy"], color=colours.forced, ls=":", lw=2, label=label)
 
 
@@ -138,10 +142,10 @@ def _shifted(score: Row) -> float:
     return float(score["iteration"]) + 0.08
 
 
-def _dress(axes: "Axes", ticks: Sequence[int], colours: Palette) -> None:
+def _dress(axes: "Axes", ticks: Sequence[int], colours: Palette, start: str) -> None:
     step = max(1, len(ticks) // 12)
     shown = [tick for index, tick in enumerate(ticks) if index % step == 0 or tick == ticks[-1]]
-    axes.set_xticks(shown, [shown_iteration(tick) for tick in shown])
+    axes.set_xticks(shown, [shown_iteration(tick, start) for tick in shown])
     axes.set_xlim(ticks[0] - 0.3, ticks[-1] + 0.4)
     axes.set_ylim(0, 1.02)
     axes.set_yticks([0, 0.2, 0.4, 0.6, 0.8, 1.0], ["0", "20 %", "40 %", "60 %", "80 %", "100 %"])

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from agent0.report.columns import shown_iteration
 from agent0.report.conclusions import conclusion
+from agent0.state.run_state import first_student
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -39,7 +40,7 @@ def environment(*folders: Path) -> "Environment":
         lstrip_blocks=True,
     )
     templates.filters.update(share=share, number=number, cut=cut, points=points, p_value=p_value, conclusion=conclusion)
-    templates.filters.update(iteration=shown_iteration, counted=counted, words=as_words)
+    templates.filters.update(iteration=shown_iteration, counted=counted, words=as_words, began=first_student)
     return templates
 
 

@@ -41,6 +41,7 @@ from agent0.report.overview import overview, rows_for_people
 from agent0.report.run_benchmarks import benchmark_rows
 from agent0.report.tables import Cells, confidence_rows, pass_at_k_columns
 from agent0.routing.budgets import dollars
+from agent0.state.run_state import first_student
 
 ALL = -1
 SCRIPT = (Path(__file__).parent / "search.js").read_text(encoding="utf-8")
@@ -67,9 +68,9 @@ def page(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> str:
         standing=summary["alarm_kinds"],
         found=results,
         scores=_test_scores(summary, results),
-        benchmarks=benchmark_rows(summary["benchmarks"]),
+        benchmarks=benchmark_rows(summary["benchmarks"], first_student(summary["student_adapter"])),
         curve=curve_svg(db, name),
-        curves=_curves(results),
+        curves=_curves(results, first_student(summary["student_adapter"])),
         within=_within(results),
         fared=_fared(results),
         confidence=confidence_rows(results["confidence"]),
@@ -134,8 +135,8 @@ def _why(diagnosis: Diagnosis) -> Row | None:
     }
 
 
-def _curves(results: RunFindings) -> list[tuple[str, Markup]]:
-    ticks = [shown_iteration(score["iteration"]) for score in results["iterations"]]
+def _curves(results: RunFindings, start: str) -> list[tuple[str, Markup]]:
+    ticks = [shown_iteration(score["iteration"], start) for score in results["iterations"]]
     drawn = [
         (part, lines(results["curves"][f"by_{part}"], ticks, f"accuracy by {part} and iteration"))
         for part in ("domain", "level")

@@ -7,7 +7,7 @@ from agent0.evaluation.protocol import scores as scores_of
 from agent0.events.checkpoints import StudentExamined
 from agent0.projections.base import Row
 from agent0.report.markdown.rendering import render
-from agent0.state.run_state import BASE
+from agent0.state.run_state import BASE, first_student
 from agent0.training.distillation import described
 from agent0.training.gate import VERIFIED
 
@@ -27,7 +27,7 @@ def model_card(
     tasks accepted in the run by family; ``exams``: those of the checkpoint, and of the base beside it.
     """
     recipe, config = checkpoint["recipe"] or {}, run["config"]
-    kind = _kind(checkpoint, config)
+    kind, start = _kind(checkpoint, config), first_student(run.get("student_adapter"))
     return render(
         "model_card.md.jinja",
         held={"reason": None, "test": None, "improved": None, "pruned": None, **checkpoint},
@@ -42,8 +42,9 @@ def model_card(
         accepted=_accepted(recipe),
         beside=config.get("training", {}).get("teacher", {}).get("enabled"),
         distilled=described(checkpoint.get("distilled") or {}),
-        scores=list(_scores(checkpoint["checkpoint"], [exam for exam in scores if exam["status"] == "evaluated"])),
-        exams=[("control: untrained" if e.checkpoint == BASE else "this checkpoint", e, scores_of(e)) for e in exams],
+        scores=list(_scores(checkpoint["checkpoint"], [e for e in scores if e["status"] == "evaluated"], start)),
+        exams=[(f"control: {start}" if e.checkpoint == BASE else "this checkpoint", e, scores_of(e)) for e in exams],
+        began=run.get("student_adapter") if checkpoint["role"] == "student" else None,
         families=_listed(families) if families else "",
         listed=_listed,
     )
@@ -75,11 +76,11 @@ def _rows(questions: Row) -> Row:
     return {"file": PurePath(file).name, "all": bool(file) and questions.get("share", 1.0) == 1}
 
 
-def _scores(checkpoint: str, scores: Sequence[Row]) -> Iterator[Row]:
-    """The checkpoint's scores, then those of the untrained student; none where the checkpoint has none."""
+def _scores(checkpoint: str, scores: Sequence[Row], start: str) -> Iterator[Row]:
+    """The checkpoint's scores, then those of the first student; none where the checkpoint has none."""
     scored = [score for score in scores if score["checkpoint"] == checkpoint]
     for score in [*scored, *(score for score in scores if scored and score["checkpoint"] == BASE)]:
-        control = "control: untrained, tool forced" if score["forced_tool"] else "control: untrained"
+        control = f"control: {start}, tool forced" if score["forced_tool"] else f"control: {start}"
         yield {"solved_within": None, **score, "who": "this checkpoint" if score in scored else control}
 
 
