@@ -82,5 +82,34 @@ class SyncRuns:
     async def run(self, name: str = "LAST") -> SyncRun:
         return SyncRun(await asyncio.to_thread(self.inner.run, name))
 
-    async def runs(self) -> list[SyncRun]:
-        return [SyncRun(run) for run in await asyncio.to_thread(self.inner.runs)]
+    async def runs(self, **more: Any) -> list[SyncRun]:
+        return [SyncRun(run) for run in await asyncio.to_thread(lambda: self.inner.runs(**more))]
+
+
+async def all_of(events: Any) -> list[agent0.Recorded]:
+    """The events of a stream."""
+    return [event async for event in events]
+
+
+WRONG: dict[str, tuple[str, Any]] = {
+    "timeout = 'x' is no number of seconds": ("run", lambda run: run.wait(timeout="x")),
+    "timeout = -1 is no": ("run", lambda run: run.wait(-1)),
+    "timeout = nan is no": ("run", lambda run: run.wait(float("nan"))),
+    "at = 'x' is no whole number": ("run", lambda run: run.fork(at="x")),
+    "at = True is no": ("run", lambda run: run.fork(True)),
+    "settings = 5 is no mapping": ("run", lambda run: run.fork(0, 5)),
+    "name = 5 is no text": ("run", lambda run: run.fork(name=5)),
+    "after = 'x' is no": ("run", lambda run: all_of(run.events(after="x"))),
+    "type = 5 is no text": ("run", lambda run: all_of(run.events(5))),
+    "follow = 'x' is no truth value": ("run", lambda run: all_of(run.events(follow="x"))),
+    "callback = 5 is no function": ("run", lambda run: run.on(5)),
+    "columns = 5 is no text": ("run", lambda run: run.metrics("step", 5)),
+    "reason = 5 is no text": ("run", lambda run: run.pause(5)),
+    "wait = 5 is no truth value": ("runs", lambda runs: runs.start(wait=5)),
+    "questions = 5 is no file or rows": ("runs", lambda runs: runs.start(questions=5)),
+    "profile = 5 is no text": ("runs", lambda runs: runs.start(5)),
+    "settings = {5: 1} is no mapping": ("runs", lambda runs: runs.start(settings={5: 1})),
+    "name = None is no text": ("runs", lambda runs: runs.run(None)),
+    "tag = 5 is no text": ("runs", lambda runs: runs.runs(tag=5)),
+}
+"""What an error says of an argument of another type -> on what it is called, and the call."""

@@ -3,6 +3,7 @@ two handles on one run and an ending process leave behind."""
 
 import _thread
 import asyncio
+import re
 import runpy
 import signal
 import subprocess
@@ -21,7 +22,7 @@ from agent0.assembly.api.local_runs import execution
 from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.events.checkpoints import CheckpointEvaluated
 from agent0.infra.web.agent0_server import ServerLink
-from tests.handles import LONG, SMALL, SyncRuns, served
+from tests.handles import LONG, SMALL, WRONG, SyncRuns, all_of, served
 from tests.kept_open import attached, one_sandbox
 from tests.terminal import agent0 as call
 
@@ -105,7 +106,7 @@ async def test_two_handles_on_one_run_see_the_same(runs: Any) -> None:
     await run.resume(wait=False)
     assert await run.status() == await other.status() == "running"
     waits = [asyncio.ensure_future(handle.wait()) for handle in (run, other)]
-    followed = asyncio.ensure_future(_all(run.events(follow=True)))
+    followed = asyncio.ensure_future(all_of(run.events(follow=True)))
     await other.cancel("enough")
     assert await asyncio.gather(*waits) == ["cancelled", "cancelled"]
     events = await followed
@@ -123,11 +124,11 @@ async def test_unknown_names_are_refused_with_what_is_near(runs: Any) -> None:
     with pytest.raises(NotFoundError, match="Did you mean curve/validation"):
         await run.metrics("curve/validaton")
     with pytest.raises(NotFoundError, match="Did you mean TaskAccepted"):
-        await _all(run.events("TaskAcepted"))
+        await all_of(run.events("TaskAcepted"))
     with pytest.raises(NotFoundError, match="no task 't9-9'"):
-        await _all(run.events(task="t9-9"))
+        await all_of(run.events(task="t9-9"))
     with pytest.raises(NotFoundError, match="no task 't9-9'"):
-        await _all(run.events("RunPaused", task="t9-9"))
+        await all_of(run.events("RunPaused", task="t9-9"))
     with pytest.raises(ConfigError, match=r"Did you mean run\.tasks"):
         await runs.start(settings={"run.taks": 3}, wait=False)
     with pytest.raises(ConfigError, match="Did you mean"):
@@ -138,6 +139,45 @@ async def test_unknown_names_are_refused_with_what_is_near(runs: Any) -> None:
         await run.fork(10**9, wait=False)
 
 
+@pytest.mark.parametrize("message", WRONG)
+async def test_what_is_of_another_type_is_refused_where_it_is_named(runs: Any, message: str) -> None:
+    on, call = WRONG[message]
+    with pytest.raises(ConfigError, match=re.escape(message)) as refused:
+        await call(runs if on == "runs" else await runs.run("whole"))
+    assert refused.value.why and "Write " in refused.value.fix
+
+
+def test_a_folder_and_a_server_of_another_type_are_refused() -> None:
+    for wrong, opening in {
+        "home = 5": lambda: agent0.open(5),  # type: ignore[arg-type]
+        "plugins = 'x.py'": lambda: agent0.open(plugins="x.py"),
+        "url = 5": lambda: agent0.connect(5),  # type: ignore[arg-type]
+        "key = 5": lambda: agent0.connect(key=5),  # type: ignore[arg-type]
+        "patience_s = 'x'": lambda: agent0.connect(patience_s="x"),  # type: ignore[arg-type]
+    }.items():
+        with pytest.raises(ConfigError, match=wrong):
+            opening()
+
+
+async def test_runs_are_listed_by_what_they_are(runs: Any) -> None:
+    fork = await (await runs.run("whole")).fork(wait=False, name="odd one")
+    await fork.cancel()
+
+    async def ids(**chosen: Any) -> list[str]:
+        return [run.id for run in await runs.runs(**chosen)]
+
+    every = await ids()
+    assert fork.id in await ids(forks=True) and (await runs.run("whole")).id not in await ids(forks=True)
+    assert (await ids(text="ODD ONE"))[:1] == [fork.id] and await ids(tag="none") == []
+    assert await ids(profile="scripted", hidden=True) == every
+    assert fork.id in await ids(status="cancelled") and fork.id not in await ids(status="finished")
+    with pytest.raises(ConfigError, match="status: there is no 'finishd'"):
+        await ids(status="finishd")
+    assert await ids(profile="scriptd") == []
+    with pytest.raises(TypeError, match="colour"):
+        await ids(colour="red")
+
+
 def test_receipts_of_what_there_is_not_are_refused(folder: agent0.Folder) -> None:
     run = folder.run("whole")
     for name in ("t9-9", "t9-9-a0"):
@@ -146,10 +186,6 @@ def test_receipts_of_what_there_is_not_are_refused(folder: agent0.Folder) -> Non
     with pytest.raises(NotFoundError, match="no evaluation 'tset'"):
         list(run.trajectories(evaluation="tset"))
     assert run.explain(run.attempts()[0]["attempt"])
-
-
-async def _all(events: Any) -> list[agent0.Recorded]:
-    return [event async for event in events]
 
 
 async def test_questions_of_ones_own_are_the_same_everywhere(runs: Any) -> None:
@@ -184,17 +220,15 @@ def test_the_guides_script_does_all_of_it(
     assert len(SCRIPT.read_text(encoding="utf-8").splitlines()) <= 25
 
 
-def test_what_is_no_function_is_no_callback(folder: agent0.Folder) -> None:
-    run = folder.start("scripted", SMALL, name="called")
-    with pytest.raises(ConfigError, match="5 is no function"):
-        run.on(5, "TaskAccepted")  # type: ignore[arg-type]
-
-
-def test_a_server_starts_nothing_from_no_rows_or_an_adapter(server: agent0.Server) -> None:
+def test_a_server_starts_nothing_from_no_rows_or_a_folder(server: agent0.Server, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="has no rows"):
         server.start("scripted", questions=[])
-    with pytest.raises(ConfigError, match="from an adapter"):
-        server.start("scripted", adapter="a-folder")
+    with pytest.raises(ConfigError, match="from an adapter in a folder"):
+        server.start("scripted", adapter=str(tmp_path))
+    with pytest.raises(NotFoundError, match="no run 'nobody'"):
+        server.start("scripted", adapter="nobody/student-0")
+    with pytest.raises(ConfigError, match="not on this machine"):
+        server.start("scripted", adapter=f"{server.run('whole').id}/base")
     with pytest.raises(ConfigError, match="Row 2 is no mapping"):
         server.start("scripted", questions=[{"question": "1 + 1?", "answer": "2"}, 5])  # type: ignore[list-item]
     assert server.runs() == [] or all(run.id.startswith("scripted") is False for run in server.runs())

@@ -11,7 +11,7 @@ import torch
 
 import agent0
 from agent0.assembly.models.students import adapter_of, student
-from agent0.assembly.models.warm_start import warm_start
+from agent0.assembly.models.warm_start import warm_checkpoint, warm_start
 from agent0.config.loading import load
 from agent0.errors import ConfigError
 from agent0.events.tasks import TaskAttempted
@@ -183,7 +183,20 @@ def test_a_run_begins_with_it_goes_on_with_it_and_is_forked_with_it(lora: Path, 
     assert "as it started" in " ".join(run.overview()["answer"]) and "untrained" not in " ".join(
         run.overview()["answer"]
     )
+    whole = call("report", run.id, "--full", "--out", str(tmp_path / "page.html"), home=home).out
+    card = call("model", "card", f"{run.id}/student-0", home=home).out
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert f"it began with an adapter that its user brought, sha256 `{sha}`" in card
+    assert [line for line in whole.splitlines() if line.startswith("as it started")], whole
+    assert all("as it started" in text for text in (run.curve_svg(), run._repr_html_(), page))
+    assert "untrained" not in run.curve_svg() + card
     with run.folder.tables() as db:
+        again = load("tiny", {"home": str(home)}, {})
+        warm = warm_checkpoint(again, db, f"{run.id}/base")
+        assert (warm.adapter.sha256, f"begins with {run.id}/base" in warm.line) == (sha, True)
+        other = {"run.student.provider": "transformers", "run.student.model": str(PACKAGED["climb"])}
+        with pytest.raises(ConfigError, match=f"{run.id}/base.*trained on weights with sha256"):
+            warm_checkpoint(load("tiny", {"home": str(home), **other}, {}), db, f"{run.id}/base")
         assert adapter_of(store, "base", student(db, f"{run.id}/base")[1]) == named["EvaluationRequested"].adapter
     forked = call("run", "fork", "LAST", "--at", "1", "--detach", "--json", home=home)
     assert forked.code == 0, forked.err

@@ -60,6 +60,19 @@ def read_peft_folder(folder: Path, base: Path) -> PeftAdapter:
         raise _refused(folder, f"Its {CONFIG} cannot be read: {type(error).__name__}.") from error
 
 
+def read_fitting(data: bytes, base: Path) -> tuple[str, Lora, Weights]:
+    """The LoRA in the tar ``data``, with the weights in the folder ``base`` that it fits, and their sha256.
+
+    Raises:
+        OperationError: it is none, or one of other weights.
+    """
+    actual = digest(base)
+    check_base(data, actual)
+    lora, weights = read_lora(data), Weights.of_folder(base)
+    check_fit(lora, weights)
+    return actual, lora, weights
+
+
 def _refused(folder: Path, why: str, fix: str = "") -> ConfigError:
     wanted = f"Name a folder that peft saved a LoRA of the student's model to ({CONFIG}, {WEIGHTS})."
     return ConfigError(f"A run cannot begin with the adapter in {folder}.", why, fix or wanted)
@@ -68,10 +81,7 @@ def _refused(folder: Path, why: str, fix: str = "") -> ConfigError:
 def _read(folder: Path, base: Path) -> PeftAdapter:
     files = _files(folder)
     data = tar_of(files)
-    actual = digest(base)
-    check_base(data, actual)
-    lora, weights = read_lora(data), Weights.of_folder(base)
-    check_fit(lora, weights)
+    actual, lora, weights = read_fitting(data, base)
     settings = json.loads(files[CONFIG])
     begun = str(settings.get("init_lora_weights", "")).lower()
     if begun.startswith(MOVED):

@@ -12,6 +12,7 @@ from agent0.api.admission.keys import Key
 from agent0.api.appending import Again, Begun, append
 from agent0.api.context import ApiContext, Context, key_of
 from agent0.api.problems import responses
+from agent0.assembly.models.warm_start import WarmStart, warm_checkpoint
 from agent0.assembly.replay.forks import fork
 from agent0.assembly.runtime.app import started
 from agent0.assembly.runtime.execution import prepared
@@ -44,6 +45,7 @@ class StartRequest(_Asked):
     profile: str = Field("", max_length=255, description="empty: that of the server")
     questions: list[Row] | None = Field(None, max_length=MOST_ROWS, description="rows with questions and answers")
     heldout: list[Row] | None = Field(None, max_length=MOST_ROWS, description="the held-out ones")
+    adapter: str = Field("", max_length=200, description="a checkpoint that its student begins with: RUN/CHECKPOINT")
 
 
 class ForkRequest(_Asked):
@@ -80,12 +82,19 @@ async def start_run(context: ApiContext, body: StartRequest, again: str, key: Ke
 
     Raises:
         OperationError: the server only reads, or ``again`` was the key of another request.
-        ConfigError: settings that do not fit. RequirementsError: something is missing.
+        ConfigError: settings or an adapter that do not fit. RequirementsError: something is missing.
+        NotFoundError: no such checkpoint.
         AuthError: ``key`` may not set what was set.
     """
     context.require_log()
     settings = await prepared(await question_settings(context, body, key), here=context.handlers)
-    return await append(context, started(settings, body.name), again)
+    warm = await asyncio.to_thread(_warm, context, settings, body.adapter) if body.adapter else None
+    return await append(context, started(settings, body.name, warm), again)
+
+
+def _warm(context: ApiContext, settings: Settings, checkpoint: str) -> WarmStart:
+    with context.tables() as db:
+        return warm_checkpoint(settings, db, checkpoint)
 
 
 async def fork_run(context: ApiContext, run: str, body: ForkRequest, again: str, key: Key | None) -> Begun:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from agent0.assembly.ablations.study import run_study
+from agent0.assembly.api.arguments import checked, checked_methods
 from agent0.assembly.api.calls import Say, Settable, run_sync, texts
 from agent0.assembly.api.handles import AsyncRuns, RunHandle
 from agent0.assembly.api.local_runs import LocalTransport, execute, execution
@@ -26,7 +27,7 @@ from agent0.assembly.runtime.app import started
 from agent0.assembly.runtime.execution import prepared, resumption
 from agent0.assembly.runtime.plugins import of_session, with_plugin_files
 from agent0.assembly.runtime.progress import followed
-from agent0.assembly.runtime.read_models import NothingError, live_path, reading, refresh
+from agent0.assembly.runtime.read_models import live_path, reading, refresh
 from agent0.assembly.validate.rewards import reward_policy
 from agent0.config.loading import load
 from agent0.errors import OperationError
@@ -37,13 +38,14 @@ from agent0.infra.storage.row_formats import stored_rows
 from agent0.infra.storage.sqlite import guarded_query
 from agent0.projections.base import find
 from agent0.projections.model_usage import model_stats
-from agent0.projections.runs import list_runs, resolve
+from agent0.projections.runs import RunFilter, list_runs, resolve
 from agent0.settings import Settings
 
 Plugins = Iterable[str | Path]
 T = TypeVar("T")
 
 
+@checked
 def open(
     home: str | Path | None = None,
     *,
@@ -69,6 +71,7 @@ def open(
     return folder
 
 
+@checked_methods
 class Folder:
     """A data folder. Tables are caught up with the log when it is opened, by ``refresh``, and at the end of what runs
     here."""
@@ -108,13 +111,19 @@ class Folder:
         if not self.read_only and (warning := run_sync(lambda: refresh(self.settings))):
             warnings.warn(warning, stacklevel=3)
 
-    def runs(self) -> list[Run]:
-        """Its runs, newest first."""
-        try:
-            with self.tables() as db:
-                return [Run(self, row["run"]) for row in list_runs(db, 1_000_000)]
-        except NothingError:
-            return []
+    def runs(
+        self,
+        *,
+        tag: str = "",
+        profile: str | None = None,
+        status: str = "",
+        text: str = "",
+        forks: bool = False,
+        hidden: bool = False,
+    ) -> list[Run]:
+        """Its runs, newest first, filtered as by ``AsyncRuns.runs``."""
+        chosen = RunFilter(tag, profile or "", status, text)
+        return [Run(self, run) for run in run_sync(lambda: self.transport.runs(chosen, hidden=hidden, forks=forks))]
 
     def run(self, name: str = "LAST") -> Run:
         """The run of this id; the newest for LAST.
@@ -246,11 +255,8 @@ class Folder:
 
     def begin(self, start: StartOrder) -> str:
         """Start a run as ``start`` does and return its id at once."""
-        questions, heldout = start.questions, start.heldout
-        begun = self.start(
-            start.profile, start.settings, name=start.name, questions=questions, heldout=heldout, wait=False
-        )
-        return begun.id
+        more: dict[str, Any] = {"questions": start.questions, "heldout": start.heldout, "adapter": start.adapter}
+        return self.start(start.profile, start.settings, name=start.name, **more, wait=False).id
 
     def begin_fork(self, run: str, at: int, settings: Mapping[str, object], name: str) -> str:
         """Start a run as ``fork`` does and return its id at once."""

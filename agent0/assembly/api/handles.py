@@ -8,15 +8,18 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Self
 
+from agent0.assembly.api.arguments import checked_methods
 from agent0.assembly.api.calls import Background, iterate_sync, run_sync
 from agent0.assembly.api.rows import Rows, html_table, text
 from agent0.assembly.api.transports import CHANGES, ENDS, OVER, Questions, StartOrder, Transport, required_types
 from agent0.config.setting_entries import nearest
-from agent0.errors import ConfigError, NotFoundError
+from agent0.errors import NotFoundError
 from agent0.events.base import Recorded
 from agent0.projections.base import Row
+from agent0.projections.runs import RunFilter
 from agent0.report.overview import rows_for_people
 from agent0.state.run_state import first_student
 
@@ -66,6 +69,7 @@ class RunProgress:
         )
 
 
+@checked_methods
 class AsyncRun:
     """A handle of one run whose operations are coroutines; any number of handles stand beside each other."""
 
@@ -243,6 +247,7 @@ class AsyncRun:
         raise AssertionError("a followed stream has no end")
 
 
+@checked_methods
 class AsyncRuns:
     """The runs of one place, a data folder or a server; its operations are coroutines."""
 
@@ -257,11 +262,12 @@ class AsyncRuns:
         name: str = "",
         questions: Questions | None = None,
         heldout: Questions | None = None,
+        adapter: str | Path | None = None,
         wait: bool = True,
     ) -> AsyncRun:
         """Start a run, and ``wait`` until it is over or return once it has begun; the arguments are those of
-        ``Folder.start``."""
-        order = StartOrder(profile, settings, name, questions, heldout)
+        ``Folder.start``, or of ``Server.start``."""
+        order = StartOrder(profile, settings, name, questions, heldout, adapter)
         run = AsyncRun(self._transport, await self._transport.start(order))
         if wait:
             await run.wait()
@@ -275,11 +281,28 @@ class AsyncRuns:
         """
         return AsyncRun(self._transport, await self._transport.resolve(name))
 
-    async def runs(self) -> list[AsyncRun]:
-        """All runs, newest first."""
-        return [AsyncRun(self._transport, run) for run in await self._transport.runs()]
+    async def runs(
+        self,
+        *,
+        tag: str = "",
+        profile: str | None = None,
+        status: str = "",
+        text: str = "",
+        forks: bool = False,
+        hidden: bool = False,
+    ) -> list[AsyncRun]:
+        """Runs, newest first: those with a ``tag``, of a ``profile``, of a ``status``, with ``text`` in id, name, tag
+        or note, and ``forks`` alone, where asked for; ``hidden`` and deleted ones, too.
+
+        Raises:
+            ConfigError: no run can have such a status.
+        """
+        chosen = RunFilter(tag, profile or "", status, text)
+        listed = await self._transport.runs(chosen, hidden=hidden, forks=forks)
+        return [AsyncRun(self._transport, run) for run in listed]
 
 
+@checked_methods
 class RunHandle:
     """A handle of one run. Every operation waits for its answer; ``aio`` has the same ones as coroutines."""
 
@@ -349,8 +372,6 @@ class RunHandle:
     def on(self, callback: Callback, type: str = "", after: int = 0) -> Background[None]:
         """Call ``callback`` in a thread with each of its events (of a ``type``, behind ``after``), until it is over.
         ``.stop()`` of what it returns ends that, ``.join()`` waits for the last one."""
-        if not callable(callback):
-            raise ConfigError(f"{callback!r:.60} is no function.", "It is called with each event.", "run.on(print)")
         required_types(type)
         background = Background(lambda: self.aio.on(callback, type, after))
         background.start()

@@ -1,6 +1,7 @@
 """Part of the rim: runs of a data folder on this machine, executed by threads of this process."""
 
 import asyncio
+import sqlite3
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -12,6 +13,7 @@ from agent0.assembly.api.transports import CHANGES, LOOK_S, OVER, Decision, Star
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.carriers import carriers, known_here
 from agent0.assembly.requests.decisions import decided
+from agent0.assembly.requests.run_filters import require_status
 from agent0.assembly.runtime.execution import FAILED, Observer, execute_run
 from agent0.assembly.runtime.progress import Progress
 from agent0.assembly.runtime.read_models import NothingError, catch_up, reading
@@ -23,7 +25,7 @@ from agent0.events.runs import RunPaused
 from agent0.infra.log.event_log import Log
 from agent0.projections.base import Row
 from agent0.projections.events import show_event, stored_events
-from agent0.projections.runs import list_runs, resolve, show_run
+from agent0.projections.runs import RunFilter, list_runs, resolve, show_run
 from agent0.report.overview import overview
 from agent0.settings import Settings
 
@@ -127,10 +129,16 @@ class LocalTransport:
         """As ``Transport.resolve``."""
         return await self._read(lambda db: resolve(db, name))
 
-    async def runs(self) -> list[str]:
+    async def runs(self, chosen: RunFilter, *, hidden: bool, forks: bool) -> list[str]:
         """As ``Transport.runs``."""
+        require_status(chosen.status)
+
+        def listed(db: sqlite3.Connection) -> list[str]:
+            rows = list_runs(db, 1_000_000, hidden=hidden, chosen=chosen)
+            return [str(row["run"]) for row in rows if row["parent"] or not forks]
+
         try:
-            return await self._read(lambda db: [str(row["run"]) for row in list_runs(db, 1_000_000)])
+            return await self._read(listed)
         except NothingError:
             return []
 

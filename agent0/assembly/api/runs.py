@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol, Self
 
+from agent0.assembly.api.arguments import checked_methods
 from agent0.assembly.api.calls import Say
 from agent0.assembly.api.handles import AsyncRun, RunHandle
 from agent0.assembly.api.rows import Rows
@@ -55,6 +56,7 @@ class Home(Protocol):
         ...
 
 
+@checked_methods
 class Run(RunHandle):
     """One run of a data folder, with what a handle has and all of its tables. Everything is read from the tables at
     each call, as of their last refresh."""

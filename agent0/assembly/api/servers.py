@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from agent0.assembly.api.arguments import checked, checked_methods
 from agent0.assembly.api.calls import run_sync, texts
-from agent0.assembly.api.handles import AsyncRuns, RunHandle
+from agent0.assembly.api.handles import AsyncRun, AsyncRuns, RunHandle
 from agent0.assembly.api.rows import html_table
 from agent0.assembly.api.transports import Decision, Questions, StartOrder
+from agent0.assembly.requests.run_filters import require_status
 from agent0.errors import ConfigError, NotFoundError
 from agent0.evaluation.benchmarks.rows import read_rows
 from agent0.events.base import Recorded, decode
@@ -18,10 +20,12 @@ from agent0.infra.storage.datasets import load
 from agent0.infra.storage.row_formats import json_rows
 from agent0.infra.web.agent0_server import ServerLink, ServerVersionError
 from agent0.projections.base import Row
+from agent0.projections.runs import RunFilter
 
 PAGE = "1000"
 
 
+@checked
 def connect(url: str = "http://127.0.0.1:8650", key: str = "", *, patience_s: float = 30.0) -> "Server":
     """Name a server that `agent0 up` runs; it is asked at the first use.
 
@@ -39,6 +43,7 @@ def connect(url: str = "http://127.0.0.1:8650", key: str = "", *, patience_s: fl
     return Server(ServerLink(url, key, patience_s))
 
 
+@checked_methods
 class Server:
     """A server of Agent0. Its runs are executed there, whatever becomes of this process."""
 
@@ -77,19 +82,19 @@ class Server:
             name: a name for people.
             questions: a file of questions with answers, or the rows themselves, which are sent.
             heldout: the held-out ones, likewise.
-            adapter: none; only a folder starts from one.
+            adapter: a checkpoint that the server has, which its student begins with: RUN/CHECKPOINT, or a digest.
             wait: False returns once the server has begun it.
 
         Raises:
-            ConfigError: settings that do not fit together, rows that are none, or an adapter.
+            ConfigError: settings that do not fit together, rows that are none, or an adapter of another model.
+            NotFoundError: no such checkpoint.
             DependencyError: the server does not answer. AuthError: it wants another key.
         """
-        if adapter:
-            why = "An adapter is a folder, and a request carries none."
-            raise ConfigError("A server starts no run from an adapter.", why, "Start it there: agent0.open().start(…)")
-        start = self.aio.start
-        run = run_sync(lambda: start(profile, settings, name=name, questions=questions, heldout=heldout, wait=wait))
-        return RunHandle(run)
+        order = StartOrder(profile, settings, name, questions, heldout, adapter)
+        run = RunHandle(AsyncRun(self._transport, run_sync(lambda: self._transport.start(order))))
+        if wait:
+            run.wait()
+        return run
 
     def run(self, name: str = "LAST") -> RunHandle:
         """The run of this id; the newest for LAST.
@@ -99,9 +104,20 @@ class Server:
         """
         return RunHandle(run_sync(lambda: self.aio.run(name)))
 
-    def runs(self) -> list[RunHandle]:
-        """Its runs, newest first."""
-        return [RunHandle(run) for run in run_sync(self.aio.runs)]
+    def runs(
+        self,
+        *,
+        tag: str = "",
+        profile: str | None = None,
+        status: str = "",
+        text: str = "",
+        forks: bool = False,
+        hidden: bool = False,
+    ) -> list[RunHandle]:
+        """Its runs, newest first, filtered as by ``AsyncRuns.runs``."""
+        chosen = {"tag": tag, "profile": profile or "", "status": status, "text": text}
+        listed = run_sync(lambda: self._transport.runs(RunFilter(**chosen), hidden=hidden, forks=forks))
+        return [RunHandle(AsyncRun(self._transport, run)) for run in listed]
 
     def _repr_html_(self) -> str:
         rows = run_sync(lambda: self._link.get("/v1/runs"))["data"]
@@ -118,9 +134,13 @@ class ServerTransport:
         """As ``Transport.resolve``."""
         return str((await self.overview(name))["run"])
 
-    async def runs(self) -> list[str]:
+    async def runs(self, chosen: RunFilter, *, hidden: bool, forks: bool) -> list[str]:
         """As ``Transport.runs``."""
-        return [str(row["run"]) async for page in self._pages("/v1/runs", {}) for row in page]
+        require_status(chosen.status)
+        params = {"tag": chosen.tag, "profile": chosen.profile, "status": chosen.status, "text": chosen.text}
+        params |= {"hidden": str(hidden).lower()}
+        pages = self._pages("/v1/runs", params)
+        return [str(row["run"]) async for page in pages for row in page if row["parent"] or not forks]
 
     async def overview(self, run: str) -> Row:
         """As ``Transport.overview``."""
@@ -150,7 +170,12 @@ class ServerTransport:
 
     async def start(self, start: StartOrder) -> str:
         """As ``Transport.start``."""
+        if start.adapter and Path(start.adapter).is_dir():
+            fix = "Name a checkpoint that it has, RUN/CHECKPOINT, or start it there: agent0.open().start(…)"
+            why = "A request carries no files."
+            raise ConfigError(f"A server starts no run from an adapter in a folder ({start.adapter}).", why, fix)
         body: Row = {"name": start.name, "profile": start.profile or "", "settings": texts(start.settings)}
+        body |= {"adapter": str(start.adapter)} if start.adapter else {}
         for key, rows in (("questions", start.questions), ("heldout", start.heldout)):
             if rows is not None:
                 body[key] = await asyncio.to_thread(_rows, rows)
@@ -158,7 +183,7 @@ class ServerTransport:
 
     async def fork(self, run: str, at: int, settings: Mapping[str, object], name: str) -> str:
         """As ``Transport.fork``."""
-        body = {"at": at, "settings": texts(settings), "name": name}
+        body = {"at": int(at), "settings": texts(settings), "name": name}
         return str((await self._link.post(_path(run, "forks"), body))["run"])
 
     async def decide(self, run: str, decision: Decision, reason: str) -> None:

@@ -11,6 +11,7 @@ from agent0.events import event_types
 from agent0.events.base import Recorded
 from agent0.infra.storage.row_formats import RowSource
 from agent0.projections.base import Row
+from agent0.projections.runs import RunFilter
 
 Questions = str | Path | RowSource
 """A file of questions with answers, or the rows themselves: mappings, or a table of pandas, polars or Arrow."""
@@ -33,14 +34,16 @@ LOOK_S = 0.2
 
 @dataclass(frozen=True)
 class StartOrder:
-    """A run to start: its profile (None: the usual one), settings by dotted key beside it, its name for people, and its
-    questions with the held-out ones."""
+    """A run to start: its profile (None: the usual one), settings by dotted key beside it, its name for people, its
+    questions with the held-out ones, and the adapter that its student begins with: a folder, of a server a
+    checkpoint."""
 
     profile: str | None
     settings: Mapping[str, object]
     name: str = ""
     questions: Questions | None = None
     heldout: Questions | None = None
+    adapter: str | Path | None = None
 
 
 class Transport(Protocol):
@@ -50,8 +53,9 @@ class Transport(Protocol):
         """The id of the run called ``name``: id, unique beginning, name, LAST. Raises NotFoundError."""
         ...
 
-    async def runs(self) -> list[str]:
-        """The ids of all runs in the list, newest first."""
+    async def runs(self, chosen: RunFilter, *, hidden: bool, forks: bool) -> list[str]:
+        """The ids of runs that ``chosen`` lets through, newest first; ``hidden`` and deleted ones, too, or ``forks``
+        alone. Raises ConfigError where no run can have that status."""
         ...
 
     async def overview(self, run: str) -> Row:

@@ -3,7 +3,7 @@
 import sqlite3
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import typer
 
@@ -12,19 +12,17 @@ from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.log.carriers import carried
 from agent0.assembly.models.diet import diets
 from agent0.assembly.requests.decisions import cancelling, pausing
+from agent0.assembly.requests.run_filters import require_possible
 from agent0.assembly.runtime.read_models import NothingError, sound_log
 from agent0.assembly.tracking.measured import measured
 from agent0.assembly.tracking.sinks import export as write
 from agent0.cli import console, flags, lookup
-from agent0.config.loading import profiles
-from agent0.config.setting_entries import require_known
 from agent0.errors import LogError
 from agent0.events.base import Recorded
 from agent0.projections.events import story as chain
 from agent0.projections.events import unbroken
-from agent0.projections.runs import RunFilter, list_runs, resolve, run_labels
+from agent0.projections.runs import RunFilter, list_runs, resolve
 from agent0.settings import Settings
-from agent0.state.run_state import Status
 from agent0.training.diet import Diet, total
 
 Form = Annotated[
@@ -104,9 +102,7 @@ def list_(
     chosen = RunFilter(tag, profile, status, text)
     try:
         with lookup.tables() as db:
-            labels = run_labels(db)
-            require_known("--status", filter(None, [status]), {*get_args(Status), "deleted", *labels["status"]})
-            require_known("--profile", filter(None, [profile]), {*profiles(), *labels["profile"]})
+            require_possible(db, chosen)
             rows = console.limited(lambda n: _listed(db, n, forks, everything, chosen), limit)
     except NothingError:
         rows = console.Limited()
