@@ -245,8 +245,8 @@ async def test_rows_are_checked_over_http(server: agent0.Server) -> None:
     ]
     with pytest.raises(ConfigError, match=r"Did you mean run\.questions\.columns"):
         await link.post("/v1/questions/check", {"questions": rows, "settings": {"run.questions.colums": "{}"}})
-    with pytest.raises(OperationError, match="1,048,576 bytes at most"):
-        await link.post("/v1/questions/check", {"questions": [{"question": "?" * (1 << 20), "answer": "1"}]})
+    with pytest.raises(OperationError, match="16,777,216 bytes at most"):
+        await link.post("/v1/questions/check", {"questions": [{"question": "?" * (1 << 24), "answer": "1"}]})
 
 
 def test_runs_beside_each_other_end_each(folder: agent0.Folder) -> None:

@@ -103,7 +103,7 @@ def ensemble(
     ],
     n: Annotated[int, typer.Option("--n", help="Tasks.", min=1, max=100_000)] = 150,
     attempts: Annotated[int, typer.Option(help="Of each task by each.", min=2, max=1000)] = 8,
-    temperature: Annotated[float, typer.Option(min=0.01, max=100)] = 1.0,
+    temperature: Annotated[float, typer.Option(min=0.01, max=100, help="Of each attempt.")] = 1.0,
     split: Annotated[Split, typer.Option(help="Which held-out tasks.")] = "validation",
     seed: Seed = 1,
     full: console.Full = False,
