@@ -114,6 +114,15 @@ BAD: dict[str, tuple[Sequence[Any], dict[str, Any], str]] = {
     "no json": ([*GOOD, "{"], {}, "line 51: no JSON. It is cut off"),
     "half a character": ([{"question": "\ud800", "answer": "1"}], {}, "line 1: no row .*surrogates not allowed"),
     "too long": ([{"question": "x" * 40_000, "answer": "1"}], {}, "line 1: no row .*32,768 are the most"),
+    "too long for any reader": ([{"question": "q", "answer": "y" * 10_000_000}], {}, "'answer': it has 10,000,000"),
+    "infinite": ([{"question": "q", "answer": float("inf")}], {}, "line 1: .*'answer': it is infinite"),
+    "level in words": ([{"question": "q", "answer": "1", "level": "hard"}], {}, "'level': 'hard' is no level"),
+    "level below one": ([{"question": "q", "answer": "1", "level": -4}], {}, "'level': '-4' is no level"),
+    "tests in two columns": (
+        [{"question": "q", "tests": "assert f(1)"}, {"question": "r", "test_list": ["assert f(2)"]}],
+        {},
+        "line 2: .*'test_list': its tests are there, those of other rows in 'tests'",
+    ),
     "too few": (GOOD[:1], {}, "too few rows"),
     "no tests": ([{"text": "t", "code": "c", "test_list": [], "task_id": 1}], {}, "line 1: no row of mbpp.*no tests"),
 }

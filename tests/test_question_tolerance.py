@@ -5,6 +5,7 @@ import random
 import pytest
 
 from agent0.events.values import QUESTIONS, SourceRow, Task
+from agent0.grading.comparison.quantities import parts
 from agent0.grading.tolerance import within
 from agent0.tasks.near_copies import near_copies
 from agent0.verification.verifiers import verifier_for
@@ -64,3 +65,7 @@ async def test_an_answer_within_its_rows_tolerance_is_right_and_an_expression_is
     exact = task.model_copy(update={"row": row.model_copy(update={"tolerance": ""})})
     (verdict,) = await verifier_for(exact).judge(exact, ["2.545"], KnowingSandbox())
     assert verdict.correct is False
+
+
+def test_a_long_text_is_no_quantity_and_costs_nothing() -> None:
+    assert [*parts("3 km and " + "a" * 10_000_000)] == []

@@ -156,7 +156,8 @@ def _converted(entry: Benchmark, published: Row, file: str, number: int, where: 
     except KeyError as error:
         raise _no_row(entry, published, where, f"Field {error} is missing", str(error.args[0])) from error
     except ColumnError as error:
-        raise _no_row(entry, published, where, f"Column {error.column!r}: {error}", error.column) from error
+        why = f"Column {error.column!r}: {error}" if error.column else f"{str(error)[:1].upper()}{str(error)[1:]}"
+        raise _no_row(entry, published, where, why, error.column) from error
     except (AttributeError, IndexError, TypeError, ValueError) as error:
         raise _no_row(entry, published, where, f"{type(error).__name__}: {error}") from error
     for name in entry.fields:

@@ -12,6 +12,7 @@ from agent0.grading.notation.numerals import figures
 from agent0.grading.rules import rewrite, rules
 
 LONGEST = 120
+"""Characters of a quantity."""
 _text = re.compile(r"\\(?:text(?:bf|rm|normal)?|mathrm|mbox|operatorname|rm|unit|si)\s*\{([^{}]*)\}|\\rm(?![A-Za-z])")
 _gap = re.compile(r"\\[ ,;:!]|\\q?quad(?![A-Za-z])|~|[{}$]")
 _degrees = re.compile(r"\^\s*\{?\s*\\circ\s*\}?|\\degree(?![A-Za-z])|°|\bdegrees?\b")
@@ -78,7 +79,10 @@ def _quantity(text: str) -> tuple[Quotient, Dimension] | None:
 
 
 def parts(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the numbers of a text and their units, one after the other; nothing where anything else is there."""
+    """Yield the numbers of a text and their units, one after the other; nothing where anything else is there, or where
+    the text is longer than ``LONGEST``."""
+    if len(text) > LONGEST:
+        return
     bare = _degrees.sub(" ° ", _text.sub(lambda f: f" {f[1] or ''} ", text.strip(" .")))
     bare = _name.sub("", re.sub(r"\s*\^\s*", "^", _gap.sub(" ", rewrite(bare, _WRITTEN))))
     if re.search(r"\bhours?\b", bare):

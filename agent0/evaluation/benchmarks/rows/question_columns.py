@@ -119,6 +119,8 @@ def _row(
         row = {**row, TEMPLATE: render(row)}
     optional = {role: row[column] for role, column in names.items() if row.get(column) not in (None, "")}
     tests = _tests(names["tests"], optional["tests"]) if "tests" in optional else ""
+    if "tests" in names and not tests:
+        _require_one_column(names["tests"], row)
     answer, question = names.get("answer", "answer"), names.get("question", "question")
     if not tests and (answer in row or not row.get("solution")):
         row = {**row, "answer": _flag(row[answer])}
@@ -126,7 +128,7 @@ def _row(
     fields["id"] = str(optional.get("id", f"{PurePosixPath(file).name.partition('.')[0]}/{n}"))
     fields |= _deciding(names, optional, plan)
     if "level" in optional:
-        fields["level"] = str(optional["level"])
+        fields["level"] = _level(names["level"], optional["level"])
     if tests:
         code = row.get(answer, row.get("code"))
         return {**fields, "answer": "" if code is None else str(code), "tests": tests}
@@ -136,6 +138,21 @@ def _row(
             reason = f"{str(row[rival])[:_SHOWN]!r} may be the answer, and {answer!r} has {str(row[answer])[:_SHOWN]!r}"
             raise ColumnError(rival, f"{reason}; name the column: --columns answer={answer}")
     return _with_answer(fields, file, n, answer)
+
+
+def _require_one_column(tests: str, row: Row) -> None:
+    """Tests of some rows in another column than those of the others would not be read."""
+    for column, value in row.items():
+        if column.casefold() in USUAL["tests"] and value:
+            raise ColumnError(column, f"its tests are there, those of other rows in {tests!r}; use one column")
+
+
+def _level(column: str, value: object) -> str:
+    """How hard a row is, which may say ``Level 5`` as MATH does."""
+    text = f"{value:g}" if isinstance(value, float) else str(value).strip().removeprefix("Level ")
+    if not (text.isdecimal() and 1 <= len(text) <= 3 and int(text)):
+        raise ColumnError(column, f"{str(value)[:_SHOWN]!r} is no level: a whole number from 1 to 999")
+    return text
 
 
 def _flag(value: object) -> object:

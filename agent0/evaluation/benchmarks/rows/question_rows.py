@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import isnan
+from math import isinf, isnan
 
 from agent0.errors import ConfigError
 from agent0.evaluation.benchmarks import Item, answers, coding, read_item
@@ -18,6 +18,7 @@ from agent0.settings import QuestionsConfig
 
 LONGEST = 32_768
 """Characters of a task: it is in events, which hold 64 KB."""
+TOO_LONG = "Shorten it, or leave it out."
 _KEEPS_ID = [entry.name for entry in (coding.MBPP, answers.SVAMP, answers.MATH)]
 """Layouts without a column ``id``: where rows have one all the same, it is theirs."""
 
@@ -90,7 +91,10 @@ def _entries(rows: Dataset, columns: Columns, domain: str, faults: list[RowError
     """The rows that can be asked; what is at fault with others is added to ``faults``."""
     for name, number, location, row in _numbered(rows, []):
         try:
-            yield _entry(columns, _without_nan(row), name, number, location, domain)
+            row = _without_nan(row)
+            _require_numbers(columns, row, location)
+            _require_short(columns, row, location)
+            yield _entry(columns, row, name, number, location, domain)
         except RowError as error:
             faults.append(error)
 
@@ -98,6 +102,29 @@ def _entries(rows: Dataset, columns: Columns, domain: str, faults: list[RowError
 def _without_nan(row: Row) -> Row:
     """``row`` with None for what is no number: so pandas and Parquet write an empty cell."""
     return {column: None if isinstance(value, float) and isnan(value) else value for column, value in row.items()}
+
+
+def _require_numbers(columns: Columns, row: Row, location: str) -> None:
+    """JSON's ``1e400`` is read as infinite, which no answer equals."""
+    for column, value in row.items():
+        if isinstance(value, float) and isinf(value):
+            raise _fault(columns, location, column, "it is infinite, or too large a number", "Write it as text.")
+
+
+def _require_short(columns: Columns, row: Row, location: str) -> None:
+    """A row that no event holds is refused before its texts are read, some of which takes long."""
+    texts = {column: row.get(column) for column in (columns.names.values() if columns.names else row)}
+    for column, value in texts.items():
+        if isinstance(value, str) and len(value) > LONGEST:
+            raise _fault(columns, location, column, _length(len(value)), TOO_LONG)
+
+
+def _length(characters: int) -> str:
+    return f"it has {characters:,} characters, and {LONGEST:,} are the most"
+
+
+def _fault(columns: Columns, location: str, column: str, why: str, fix: str) -> RowError:
+    return RowError(location, column, f"no row of {columns.layout.name}.", f"Column {column!r}: {why}.", fix)
 
 
 def _entry(columns: Columns, row: Row, file: str, number: int, location: str, domain: str) -> RowTask:
@@ -119,8 +146,7 @@ def _entry(columns: Columns, row: Row, file: str, number: int, location: str, do
         _require_whole(columns, row, text, location)
     if len(text) > LONGEST:
         column = max(row, key=lambda name: len(str(row[name])))
-        why = f"Column {column!r}: it has {len(text):,} characters, and {LONGEST:,} are the most."
-        raise RowError(location, column, f"no row of {columns.layout.name}.", why, "Shorten it, or leave it out.")
+        raise _fault(columns, location, column, _length(len(text)), TOO_LONG)
     return RowTask(location, task)
 
 
