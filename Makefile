@@ -26,6 +26,8 @@
 #   make crash    kill the processes of runs 1,000 times with the settings as they are shipped, and 240 times with short
 #                 waits, four runs at once, and see that nothing is lost (writes docs/results/reliability.md; goes on where
 #                 it was stopped), and a batch of 20,000 rows five times; then the slow tests of runs in several processes
+#   make cluster  a run over four hosts (network namespaces) while servers, workers and a link are lost, and how much faster
+#                 four workers are than one (writes docs/results/cluster.md)
 #   make mutants  how many of 200 small changes to the pure rooms the fast tests notice (writes docs/results/mutants.md;
 #                 goes on where it was stopped)
 #   make language get two language models (93 MB and 0.5 GB): transformers and llama.cpp compute the same of the first, and
@@ -60,7 +62,7 @@ PINNED := $(BIN)/python -m pip --disable-pip-version-check install --quiet --req
 SANDBOXED := _pytest,antlr4,iniconfig,latex2sympy2_extended,math_verify,mpmath,numpy,packaging,pluggy,pygments,pytest,sympy
 PINS := pyproject.toml constraints.txt binaries.txt install.py
 
-.PHONY: help run setup test check style docs studies bench bench-gpu sinks trainer bucket chart browser knockout crash mutants language soak clean linux bubblewrap
+.PHONY: help run setup test check style docs studies bench bench-gpu sinks trainer bucket chart browser knockout crash cluster mutants language soak clean linux bubblewrap
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -171,6 +173,10 @@ crash: setup .venv/.ready-dev
 		tests/test_processes_tiny.py tests/test_experiment_kills.py tests/test_embedding.py tests/engine/test_saving.py \
 		tests/test_why_cli.py tests/test_climb_retrained.py
 	$(BIN)/python -m pytest -m slow tests/archive tests/engine/test_crew.py tests/test_past.py tests/test_long_model.py tests/test_run_failure.py tests/test_tool_serving.py
+
+# Four hosts in network namespaces: 50 kills, then speed. Needs ip and unshare.
+cluster: setup .venv/.ready-dev
+	$(BIN)/python -m benchmarks.cluster --write
 
 mutants: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.mutants --write docs/results/mutants.md

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -33,11 +33,21 @@ IMAGES = Path(__file__).parents[1] / "infra" / "images"
 NODES = ("nats-1", "nats-2", "nats-3")
 
 
-class Cluster:
-    """The servers below ``folder``, by name; each may be killed and started again."""
+@dataclass(frozen=True)
+class Host:
+    """Where a server runs: its address, and what its command begins with."""
 
-    def __init__(self, folder: Path) -> None:
+    address: str = "127.0.0.1"
+    prefix: tuple[str, ...] = ()
+
+
+class Cluster:
+    """The servers below ``folder``, by name, all on loopback unless ``hosts`` names others; each may be killed and
+    started again."""
+
+    def __init__(self, folder: Path, hosts: Mapping[str, Host] | None = None) -> None:
         self.folder = folder
+        self.hosts = hosts or dict.fromkeys(NODES, Host())
         ports = _free_ports(2 * len(NODES))
         self.ports = dict(zip(NODES, ports, strict=False))
         self._routes = dict(zip(NODES, ports[len(NODES) :], strict=True))
@@ -57,7 +67,7 @@ class Cluster:
     @property
     def url(self) -> str:
         """All of them, as ``AGENT0_NATS_URL`` names them."""
-        return ",".join(f"nats://127.0.0.1:{port}" for port in self.ports.values())
+        return ",".join(f"nats://{self.hosts[node].address}:{port}" for node, port in self.ports.items())
 
     def settings(self, home: Path, role: str = "app", **more: str) -> Settings:
         """Of a process that connects as ``role``; the log is to stand on every server."""
@@ -71,14 +81,15 @@ class Cluster:
     def start(self, node: str) -> None:
         """Begin a server, for the first time or after its death."""
         text = (IMAGES / "nats.conf").read_text()
-        text = text.replace("0.0.0.0:4222", f"127.0.0.1:{self.ports[node]}").replace('http: "0.0.0.0:8222"', "")
-        routes = ", ".join(f'"nats://127.0.0.1:{port}"' for port in self._routes.values())
+        host = self.hosts[node]
+        text = text.replace("0.0.0.0:4222", f"{host.address}:{self.ports[node]}").replace('http: "0.0.0.0:8222"', "")
+        routes = ", ".join(f'"nats://{self.hosts[name].address}:{port}"' for name, port in self._routes.items())
         text = text.replace('"/data"', json.dumps(str(self.folder / node)))
-        text += f'cluster {{ name: agent0, listen: "127.0.0.1:{self._routes[node]}", routes: [{routes}] }}\n'
+        text += f'cluster {{ name: agent0, listen: "{host.address}:{self._routes[node]}", routes: [{routes}] }}\n'
         config = self.folder / f"{node}.conf"
         config.write_text(text)
         secrets = {f"NATS_{role.upper()}_PASSWORD": f"p-{role}" for role in ROLES}
-        command = [str(binary()), "-c", str(config), "-l", str(self.folder / f"{node}.log")]
+        command = [*host.prefix, str(binary()), "-c", str(config), "-l", str(self.folder / f"{node}.log")]
         self.running[node] = subprocess.Popen(command, env={"NATS_NAME": node, **secrets})
 
     def kill(self, node: str) -> None:

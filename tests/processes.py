@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +37,11 @@ KINDS = {
 
 
 class Crew:
-    """Processes of one data folder. ``settings`` are AGENT0_* names without the prefix."""
+    """Processes of one data folder, whose commands begin with ``prefix``. ``settings`` are AGENT0_* names without
+    theirs."""
 
-    def __init__(self, home: Path, **settings: str) -> None:
-        self.home = home
+    def __init__(self, home: Path, prefix: Sequence[str] = (), **settings: str) -> None:
+        self.home, self.prefix = home, tuple(prefix)
         home.mkdir(parents=True, exist_ok=True)
         own = {f"AGENT0_{name}": value for name, value in settings.items()}
         self.env = {
@@ -76,7 +78,7 @@ class Crew:
         """Begin ``agent0 arguments`` (those of last time, else of the kind, where there are none); it writes to
         ``<kind>.log``."""
         self._commands[kind] = arguments or self._commands[kind]
-        command = [sys.executable, "-m", "agent0", *self._commands[kind]]
+        command = [*self.prefix, sys.executable, "-m", "agent0", *self._commands[kind]]
         with (self.home / f"{kind}.log").open("ab") as told:
             self.running[kind] = subprocess.Popen(command, env=self.env, cwd=self.home, stdout=told, stderr=told)
 
@@ -110,7 +112,7 @@ class Crew:
 
     def tell(self, *arguments: str, code: int = 0) -> Any:
         """Run one command to its end; its standard output, as JSON where it is some."""
-        command = [sys.executable, "-m", "agent0", *arguments]
+        command = [*self.prefix, sys.executable, "-m", "agent0", *arguments]
         done = subprocess.run(command, env=self.env, cwd=self.home, capture_output=True, timeout=PATIENCE_S)
         assert done.returncode == code, (arguments, done.returncode, done.stderr.decode()[-3000:])
         return json.loads(done.stdout) if "--json" in arguments else done.stdout.decode()
