@@ -114,6 +114,22 @@ def scores_with_shared(db: sqlite3.Connection, run: str) -> list[Row]:
     return [row for row in evaluations if newest[row["evaluation"]] is row]
 
 
+def validations_with_shared(db: sqlite3.Connection, run: str) -> list[Row]:
+    """The validations of ``run`` and those that it shares with its parents, as ``scores_with_shared`` has them, by
+    iteration."""
+    scores = [row for row in scores_with_shared(db, run) if row["split"] == "validation" and not row["forced_tool"]]
+    return sorted(scores, key=lambda row: row["iteration"])
+
+
+def shared_curve(db: sqlite3.Connection, run: str) -> list[Row]:
+    """The points of the learning curve that a fork shares with its parents and did not score anew: those of
+    ``learning_curve``, each with the ``run`` that made it."""
+    shared = {row["iteration"]: row["run"] for row in validations_with_shared(db, run)}
+    curves = {owner: learning_curve(db, owner) for owner in {*shared.values()} - {run}}
+    points = [{**point, "run": owner} for owner, curve in curves.items() for point in curve]
+    return sorted((p for p in points if shared.get(p["iteration"]) == p["run"]), key=lambda p: p["iteration"])
+
+
 def learning_curve(db: sqlite3.Connection, run: str) -> list[Row]:
     """One point an iteration (-1: before any training): validation accuracy, tool use, frontier share, reward. Beside
     accuracy, of the items that can be checked: what one greedy attempt solves (``solved_at_once``), and what one of up

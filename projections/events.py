@@ -8,6 +8,7 @@ from typing import Any
 from agent0.errors import NotFoundError, OperationError
 from agent0.events.base import Recorded
 from agent0.projections.base import Row, find, match_of, projection, select, stamp
+from agent0.projections.runs import lineage
 from agent0.projections.wording import describe
 from agent0.settings import LARGEST
 
@@ -145,6 +146,15 @@ FROM (SELECT iteration, min(requested_seq) AS begun FROM tasks
       WHERE run = ?1 AND requested_seq IS NOT NULL AND iteration >= 0 GROUP BY iteration)
 ORDER BY begun
 """
+
+
+def begun_in_parent(db: sqlite3.Connection, run: str, number: int) -> tuple[str, int] | None:
+    """The parent, or its parent, in which an iteration of a fork began, and the event before it; None: in none."""
+    for owner, until in lineage(db, run):
+        seq = iteration_starts(db, owner).get(number)
+        if owner != run and seq is not None and seq <= until:
+            return owner, seq
+    return None
 
 
 def newest_lines(db: sqlite3.Connection, run: str, limit: int) -> list[Row]:

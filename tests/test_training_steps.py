@@ -104,6 +104,11 @@ def test_places_lie_within_the_picture_and_what_is_not_known_has_none() -> None:
     assert step_panels([]) == ()
 
 
+def test_a_single_step_is_drawn_in_the_middle() -> None:
+    (line,) = step_panels([step(1)])[0].lines
+    assert {float(point.partition(",")[0]) for point in line.points.split()} == {WIDE / 2}
+
+
 def test_the_report_shows_every_metric(db: Connection) -> None:
     text = page(db, NOWHERE, "r1")
     assert all(title in text for title in METRICS.values()) and "Training, step by step" in text

@@ -50,6 +50,7 @@ def overview(db: sqlite3.Connection, run: str, here: LocalState = NOWHERE, *, de
     tests = [e for e in scores_with_shared(db, row["run"]) if e["split"] == "test"]
     summary = {
         **row,
+        **_held_out(row, tests),
         "why": deep["why"],
         "iterations": iterations,
         "tasks_asked": iterations * config["tasks"] + contrast["refilled"],
@@ -90,6 +91,19 @@ def _alarms(db: sqlite3.Connection, run: str) -> Row:
     """Alarms that stand, each and by kind."""
     alarms = list_alarms(db, run)
     return {"alarms": alarms, "alarm_kinds": grouped(alarms, iterations_of(db, run)) if alarms else []}
+
+
+def _held_out(row: Row, tests: list[Row]) -> Row:
+    """The test scores of the run of ``row``: those of ``tests`` that a fork shares where it has none of its own."""
+    scores: Row = {}
+    for test in tests:
+        if test["forced_tool"]:
+            scores["forced_tool"] = test["accuracy"]
+        elif test["evaluation"].endswith("-final"):
+            scores["heldout_last"] = test["accuracy"]
+        else:
+            scores.setdefault("heldout_first", test["accuracy"])
+    return {name: score for name, score in scores.items() if row[name] is None}
 
 
 def _under_way(scores: list[Row]) -> list[Row]:

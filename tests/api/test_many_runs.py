@@ -168,7 +168,31 @@ def test_what_cannot_be_drawn_says_what_can(browser: TestClient) -> None:
         ("run=r1&left=r1/base&right=r2", 422), ("tag=none", 200), ("text=%27%22%25", 200),
     ):  # fmt: skip
         assert browser.get(f"/compare.json?{query}").status_code == status, query
-    assert "the filter lets through" in browser.get("/compare?tag=none").text
+    assert "the filter lets through: no run has the tag none." in browser.get("/compare?tag=none").text
+    assert "no run has" not in browser.get("/compare?tag=sweep&text=nothing").text
+
+
+@pytest.mark.parametrize("name", ["r1/base", "r1/t0-000-a0", "submission-00aa11"])
+@pytest.mark.parametrize(("side", "missing"), [("left", "right"), ("right", "left")])
+def test_one_side_alone_says_which_is_missing(browser: TestClient, name: str, side: str, missing: str) -> None:
+    refused = browser.get(f"/compare.json?{side}={name}")
+    assert refused.status_code == 422 and f"The {missing} side is missing" in refused.json()["title"]
+    assert name in refused.json()["title"] and browser.get(f"/compare.json?{side}=r1").status_code == 200
+
+
+def test_an_unknown_status_or_column_names_those_that_there_are(browser: TestClient) -> None:
+    for path in ("/runs", "/runs.json", "/v1/runs", "/compare"):
+        refused = browser.get(f"{path}?status=nope")
+        assert refused.status_code == 422 and "finished" in refused.text and "paused" in refused.text, path
+    page = browser.get("/runs?column=seed&column=%3Cb%3Enope").text
+    assert "There is no column &lt;b&gt;nope: there are status, iteration," in page
+    assert "There is no column" not in browser.get("/runs?column=seed").text
+
+
+def test_event_0_is_no_past_moment_and_the_page_says_so(browser: TestClient) -> None:
+    for path in ("/runs", "/runs/r1", "/compare"):
+        assert "0 names no event" in browser.get(f"{path}?at=0").text, path
+        assert "0 names no event" not in browser.get(path).text + browser.get(f"{path}?at=200").text, path
 
 
 @pytest.mark.parametrize(
@@ -239,6 +263,24 @@ def test_a_single_value_and_what_is_no_number_are_no_defect() -> None:
     lines = [line_values(values, 0.9, 2) for values in (Series([3.0], [0.25]), Series((), ()))]
     chart = run_chart(metric, "time", ["a", "b"], lines, 0.9)
     assert len(chart.lines[0].points.split()) == 2 and chart.lines[1].points == "" and chart.table()[1][1] == (None,)
+
+
+def test_lines_on_each_other_are_all_seen() -> None:
+    """A later one is narrower than those that it lies on; apart, all are alike."""
+    lines = [LineValues((0.0, 1.0, 2.0), ys, ys) for ys in ((0.1, 0.2, 0.3), (0.1, 0.2, 0.9), (0.5, 0.6, 0.7))]
+    chart = run_chart(metrics()["curve/validation"], "step", [*"abcde"], [*lines, lines[0], lines[2]], 0.0)
+    assert [line.above for line in chart.lines] == [2, 1, 1, 0, 0]
+    same = run_chart(metrics()["curve/validation"], "step", [*"abcdef"], lines[:1] * 6, 0.0)
+    assert [line.above for line in same.lines] == [3, 3, 3, 2, 1, 0]
+    style = static_files()["pages.css"].decode()
+    widths = [float(re.findall(rf"\.u{n} \.run {{ stroke-width: (\d+)", style)[0]) for n in (1, 2, 3)]
+    assert widths == sorted(set(widths)) and widths[0] > 2
+
+
+def test_a_single_step_stands_in_the_middle() -> None:
+    one = line_values(Series([1.0], [0.25]), 0.0, 1)
+    chart = run_chart(metrics()["training/student/loss"], "step", ["a"], [one], 0.0)
+    assert {point.partition(",")[0] for point in chart.lines[0].points.split()} == {"1000"}
 
 
 MIXED = {

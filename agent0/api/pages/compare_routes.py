@@ -22,7 +22,7 @@ from agent0.errors import ConfigError, NotFoundError
 from agent0.projections.base import Row
 from agent0.projections.checkpoints import registry
 from agent0.projections.events import extent
-from agent0.projections.runs import EVERY, RunFilter, list_runs, resolve, run_places, show_runs
+from agent0.projections.runs import EVERY, RunFilter, list_runs, resolve, run_labels, run_places, show_runs
 from agent0.report.charts.run_charts import LineCache, LineValues, RunChart, Style, line_values, run_chart
 from agent0.report.charts.run_series import VALIDATION, AxisName, Metric, metrics, series
 from agent0.report.html.rendering import LONGEST
@@ -76,7 +76,7 @@ def compare(
 ) -> Shown:
     """Many runs in charts, or two checkpoints or two attempts side by side, where ``left`` and ``right`` name them."""
     with context.tables() as live, context.tables(at) as db:
-        if left and right and ("/" in left + right or any(names_attempt(db, name) for name in (left, right))):
+        if "/" in left + right or any(names_attempt(db, name) for name in (left, right) if name):
             data, more = pair_of(context, db, left, right, ItemChoice(on, change, after)), Row()
         else:
             choice = replace(charts, runs=[name for name in (*charts.runs, left, right) if name])
@@ -104,6 +104,7 @@ def charted(
     first, last = extent(live)
     more = {"charts": charts, "offered": list_runs(db, OFFERED), "metrics": list(metrics().values())}
     more |= {"facts": FACTS, "heads": COLUMNS, "numbers": NUMBERS, "shares": SHARES, "filtered": chosen != EVERY}
+    more["no_run_has"] = chosen.tag if chosen.tag not in ("", *run_labels(db)["tag"]) else ""
     more["live"] = any(row["status"] in ("running", "paused") for row in data["runs"])
     return data, {**more, "moments": {"first": first, "last": last, "iterations": {}}}
 
@@ -175,8 +176,12 @@ def pair_of(context: ApiContext, db: sqlite3.Connection, left: str, right: str, 
     a submitted task.
 
     Raises:
-        NotFoundError: no such checkpoint or attempt. ConfigError: two things of different kinds.
+        NotFoundError: no such checkpoint or attempt. ConfigError: two things of different kinds, or one alone.
     """
+    if not (left and right):
+        side, other = ("right", left) if left else ("left", right)
+        fix = "Choose it in the form of /compare, or name both: /compare?left=RUN/CHECKPOINT&right=RUN/CHECKPOINT"
+        raise ConfigError(f"The {side} side is missing: what is {other[:80]!r} to be compared with?", fix=fix)
     attempts = [names_attempt(db, name) for name in (left, right)]
     if all(attempts):
         return {"kind": "attempts", **pair_data(context, db, left, right)}

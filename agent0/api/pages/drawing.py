@@ -17,7 +17,8 @@ DOTS = 40
 
 @dataclass(frozen=True)
 class ChartPoint:
-    """A score: where it is drawn, its interval, and what it is of. ``iteration`` as in rows, -1 being untrained."""
+    """A score: where it is drawn, its interval, and what it is of. ``iteration`` as in rows, -1 being untrained;
+    ``run`` where another one than that of the page has it."""
 
     x: float
     y: float
@@ -26,6 +27,7 @@ class ChartPoint:
     iteration: int
     value: float
     promoted: bool
+    run: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ def curve(rows: Sequence[Row]) -> Curve | None:
             iteration=row["iteration"],
             value=row["validation"],
             promoted=row["promoted"] != 0,
+            run=row.get("run", ""),
         )
         for n, row in enumerate(evaluated)
     )

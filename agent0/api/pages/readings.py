@@ -16,8 +16,8 @@ from agent0.projections.base import Row
 from agent0.projections.budgets import list_budgets
 from agent0.projections.checkpoints import find_checkpoint, list_checkpoints, requested_trainings
 from agent0.projections.evaluation_items import evaluated_run, list_items
-from agent0.projections.evaluations import list_evaluations
-from agent0.projections.events import extent_of, first_event, iteration_starts, newest_lines
+from agent0.projections.evaluations import list_evaluations, shared_curve
+from agent0.projections.events import begun_in_parent, extent_of, first_event, iteration_starts, newest_lines
 from agent0.projections.rewards import explain_rewards
 from agent0.projections.runs import resolve, show_run
 from agent0.projections.tasks import list_tasks, show_task
@@ -48,6 +48,7 @@ def run_data(context: ApiContext, db: sqlite3.Connection, run: str, at: int) -> 
     alarms = [{**row, "evidence": shown_by(row)} for row in summary["alarms"]]
     return {
         "run": summary,
+        "shared": shared_curve(db, name) if summary["parent"] else [],
         "why": {**why, **shown},
         "alarms": alarms,
         "scores": rows_for_people(summary),
@@ -110,12 +111,18 @@ def iteration_data(db: sqlite3.Connection, run: str, number: int, low: float | N
     what its training left out and why.
 
     Raises:
-        NotFoundError: the run has not begun it.
+        NotFoundError: the run has not begun it; of a fork it says which parent did.
     """
     name = resolve(db, run)
     tasks = list_tasks(db, name, number, limit=ALL)
     if not tasks:
-        raise NotFoundError(f"Run {name} has not begun iteration {number}.", fix=f"See: agent0 run show {name} --full")
+        why, fix = "", f"See: agent0 run show {name} --full"
+        if begun := begun_in_parent(db, name, number):
+            why, fix = (
+                f"It is a fork, and its parent {begun[0]} made that.",
+                f"See: `/runs/{begun[0]}/iterations/{number}`",
+            )
+        raise NotFoundError(f"Run {name} has not begun iteration {number} itself.", why, fix)
     attempts = list_attempts(db, name, iteration=number, limit=ALL)
     ranged = low is not None or high is not None
     chosen = [row for row in attempts if not ranged or _within(row["reward"], low, high)]

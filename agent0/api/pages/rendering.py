@@ -66,6 +66,7 @@ def page(request: Request, template: str, at: int = 0, code: int = 200, **values
             query=request.url.query,
             others=[(name, value) for name, value in request.query_params.multi_items() if name != "at"],
             at=at,
+            at_none=request.query_params.get("at") == "0",
             behind=request.app.state.context.behind,
             href=_hrefs(at),
             **values,

@@ -74,6 +74,7 @@ def runs(
     more: Row = {"profiles": known_profiles(context) if context.log else [], "again": secrets.token_urlsafe(16)}
     more |= {"profile": context.settings.profile, "hidden": hidden, "labels": labels, "filtered": chosen != EVERY}
     more |= {"chosen": chosen, "columns": columns, "every_column": COLUMNS, "numbers": NUMBERS, "shares": SHARES}
+    more["no_columns"] = [name for name in dict.fromkeys(column) if name not in COLUMNS]
     more["drawn"] = {
         row["run"]: {"style": Style.of(places[row["run"]]), "spark": spark(row["curve"]), "tags": tags_of(row)}
         for row in data

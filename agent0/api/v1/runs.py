@@ -10,6 +10,7 @@ from agent0.api.context import ApiContext, Context
 from agent0.api.problems import responses
 from agent0.assembly.api.trajectories import transcript_of
 from agent0.assembly.log.carriers import carried
+from agent0.assembly.requests.run_filters import require_status
 from agent0.assembly.tracking.measured import measured
 from agent0.assembly.validate.question_ledger import question_ledger
 from agent0.projections.attempts import list_attempts, show_attempt
@@ -35,7 +36,12 @@ def run_filter(
     status: Annotated[str, Query(max_length=40, description="running, paused, failed, finished, deleted …")] = "",
     text: Annotated[str, Query(max_length=200, description="part of id, name, tag or note")] = "",
 ) -> RunFilter:
-    """Make the filter of a list of runs from its query."""
+    """Make the filter of a list of runs from its query.
+
+    Raises:
+        ConfigError: no run can have that status.
+    """
+    require_status(status)
     return RunFilter(tag, profile, status, text)
 
 

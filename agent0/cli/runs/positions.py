@@ -5,8 +5,8 @@ import sqlite3
 
 from agent0.cli import lookup
 from agent0.errors import ConfigError, NotFoundError
-from agent0.projections.events import extent_of, iteration_starts, nth_event
-from agent0.projections.runs import parent_of, show_run
+from agent0.projections.events import begun_in_parent, extent_of, iteration_starts, nth_event
+from agent0.projections.runs import show_run
 
 HELP = "SEQ of an event, +N events after the run's first, or iteration:N (where its iteration N began, from 0)"
 _SHAPE = re.compile(r"(?P<seq>\d{1,18})|\+(?P<after>\d{1,18})|iteration:(?P<iteration>\d{1,9})")
@@ -43,22 +43,10 @@ def _iteration(db: sqlite3.Connection, run: str, number: int) -> int:
     starts = iteration_starts(db, run)
     if number in starts:
         return starts[number]
-    if begun := _begun_in_parent(db, run, number):
+    if begun := begun_in_parent(db, run, number):
         parent, seq = begun
         why = f"It began in its parent {parent}, at event {seq}."
         raise NotFoundError(f"Run {run} has not begun iteration:{number} itself.", why, f"Name {parent} and {seq}.")
     first, last = extent_of(db, run)
     has = f"It has begun iteration:{min(starts)} to iteration:{max(starts)}" if starts else "It has begun none"
     raise NotFoundError(f"Run {run} has no iteration:{number}.", f"{has}, within its events {first} to {last}.")
-
-
-def _begun_in_parent(db: sqlite3.Connection, run: str, number: int) -> tuple[str, int] | None:
-    """The parent, or its parent, in which an iteration of a fork began, and the event before it."""
-    visited: set[str] = set()
-    while (parent := parent_of(db, run)) is not None and run not in visited:
-        visited.add(run)
-        run, until = parent
-        seq = iteration_starts(db, run).get(number)
-        if seq is not None and seq <= until:
-            return run, seq
-    return None

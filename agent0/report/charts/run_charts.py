@@ -4,6 +4,7 @@ Places and numbers only; a template draws."""
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import ceil, floor, log10
 from threading import Lock
 
@@ -18,6 +19,7 @@ MOST_POINTS, LEAST_POINTS, ALL_POINTS = 400, 60, 8_000
 """Of a line, and of all lines of a chart together."""
 DOTTED = 24
 """A line of at most so many points shows them."""
+MOST_ABOVE = 3
 TICKS = 6
 COLUMNS = 12
 """Values of a line that its row of the table shows, where there are more than ``FEW``."""
@@ -97,7 +99,8 @@ class LineCache:
 @dataclass(frozen=True)
 class RunLine:
     """The line of one run: ``points`` is what is looked at, ``faint`` the values behind it where it is smoothed,
-    ``dots`` a path that marks its points where they are few; all as SVG has them. ``xs``, ``ys`` and ``raw`` are the
+    ``dots`` a path that marks its points where they are few; all as SVG has them. ``above`` (at most ``MOST_ABOVE``)
+    counts later lines that share a stretch with it: it is drawn wider than these. ``xs``, ``ys`` and ``raw`` are the
     values that are drawn."""
 
     run: str
@@ -107,6 +110,7 @@ class RunLine:
     xs: tuple[float, ...]
     ys: tuple[float, ...]
     raw: tuple[float, ...]
+    above: int = 0
 
 
 @dataclass(frozen=True)
@@ -164,10 +168,19 @@ def run_chart(
     )
     drawn = [replace(line, xs=_rounded([x / size for x in line.xs])) for line in every] if size != 1 else every
     ys = [y for line in drawn for values in (line.ys, line.raw) if values for y in (min(values), max(values))]
-    across = scale(title, 0.0, last / size, whole=axis == "step")
+    alone = len({x for values in every for x in values.xs}) == 1  # then in the middle
+    across = scale(title, 0.0, (1 + alone) * last / size, whole=axis == "step")
     up = scale("", 0.0, 1.0) if metric.share else _upright(ys)
-    lines = (_line(name, values, across, up, faint=weight > 0) for name, values in zip(names, drawn, strict=True))
-    return RunChart(metric, across, up, tuple(lines))
+    lines = [_line(name, values, across, up, faint=weight > 0) for name, values in zip(names, drawn, strict=True)]
+    return RunChart(metric, across, up, tuple(_apart(lines)))
+
+
+def _apart(lines: Sequence[RunLine]) -> Iterator[RunLine]:
+    """``lines``, each with how many later ones would hide a stretch of it."""
+    stretches = [{*pairwise(line.points.split())} for line in lines]
+    for number, line in enumerate(lines):
+        above = sum(not stretches[number].isdisjoint(later) for later in stretches[number + 1 :])
+        yield replace(line, above=min(MOST_ABOVE, above))
 
 
 def smoothed(values: Sequence[float], weight: float) -> list[float]:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from agent0.projections.base import Row
 from agent0.projections.checkpoints import training_times
-from agent0.projections.evaluations import validations
+from agent0.projections.evaluations import validations, validations_with_shared
 from agent0.projections.iterations import iteration_values
 from agent0.projections.training_steps import step_values, tokens_learned
 from agent0.report.charts.training_steps import METRICS
@@ -68,7 +68,11 @@ class Series:
 
 
 def series(db: sqlite3.Connection, row: Row, metric: Metric, axis: AxisName) -> Series:
-    """The values of ``metric`` of the run of ``row``; what is not known or no finite number is left out."""
+    """The values of ``metric`` of the run of ``row``; what is not known or no finite number is left out. By iteration
+    the validations of a fork begin with those that it shares with its parents."""
+    if row["parent"] and metric.name == VALIDATION and axis == "step":
+        shared = validations_with_shared(db, str(row["run"]))
+        return _known([score["iteration"] + 1 for score in shared], [score["accuracy"] for score in shared])
     return _known(*_points(db, str(row["run"]), _seconds(row["started"]), metric, axis))
 
 

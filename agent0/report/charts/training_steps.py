@@ -103,7 +103,7 @@ def _points(line: Sequence[tuple[float, float]], steps: int, low: float, high: f
 
 
 def _across(at: float, steps: int) -> float:
-    return round(EDGE + at * (WIDE - 2 * EDGE) / max(1, steps - 1), 1)
+    return round(EDGE + at * (WIDE - 2 * EDGE) / (steps - 1), 1) if steps > 1 else WIDE / 2
 
 
 def _thinned(line: Sequence[tuple[float, float]]) -> Iterable[tuple[float, float]]:
