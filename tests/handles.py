@@ -11,6 +11,7 @@ import agent0
 from agent0.api import server
 from agent0.assembly.api.calls import Background
 from agent0.config.loading import load
+from agent0.errors import Agent0Error, ConfigError, NotFoundError
 
 SMALL = {
     "run.iterations": 1,
@@ -110,6 +111,22 @@ WRONG: dict[str, tuple[str, Any]] = {
     "profile = 5 is no text": ("runs", lambda runs: runs.start(5)),
     "settings = {5: 1} is no mapping": ("runs", lambda runs: runs.start(settings={5: 1})),
     "name = None is no text": ("runs", lambda runs: runs.run(None)),
+    "documents = 5 is no path": ("runs", lambda runs: runs.start(documents=5)),
     "tag = 5 is no text": ("runs", lambda runs: runs.runs(tag=5)),
 }
 """What an error says of an argument of another type -> on what it is called, and the call."""
+
+
+ABSENT: dict[str, tuple[type[Agent0Error], Any]] = {
+    "Did you mean whole-": (NotFoundError, lambda runs, run: runs.run(run.id[:-1] + "_")),
+    "Did you mean curve/validation": (NotFoundError, lambda _, run: run.metrics("curve/validaton")),
+    "Did you mean TaskAccepted": (NotFoundError, lambda _, run: all_of(run.events("TaskAcepted"))),
+    "has no task 't9-8'": (NotFoundError, lambda _, run: all_of(run.events(task="t9-8"))),
+    "has no task 't9-9'": (NotFoundError, lambda _, run: all_of(run.events("RunPaused", task="t9-9"))),
+    "no event 1000000000 yet": (NotFoundError, lambda _, run: all_of(run.events(after=10**9))),
+    "Did you mean run.tasks": (ConfigError, lambda runs, _: runs.start(settings={"run.taks": 3}, wait=False)),
+    "Did you mean": (ConfigError, lambda _, run: run.fork(settings={"run.atempts": 3}, wait=False)),
+    "Did you mean scripted": (ConfigError, lambda runs, _: runs.start("scriptd", wait=False)),
+    "no event 1000000000": (NotFoundError, lambda _, run: run.fork(10**9, wait=False)),
+}
+"""What an error says of what there is not -> its class, and the call on the runs or on one that is over."""

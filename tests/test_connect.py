@@ -126,6 +126,21 @@ def test_a_server_that_only_reads_says_so_and_shows_the_same(home: Path) -> None
                 refused()
 
 
+def test_every_step_of_the_trainings_is_measured(home: Path) -> None:
+    """By a folder and a server, by coroutines and without: their rows stand behind those of the iterations."""
+    with viewed(home) as page:
+        for place in (agent0.connect(page.removesuffix("/runs")), agent0.open(home, read_only=True)):
+            run = place.run("r1")
+            for metrics in (run.metrics, lambda *names, of=run: asyncio.run(of.aio.metrics(*names))):
+                every, losses, curve = metrics(), metrics("training/student/loss"), metrics("curve/validation")
+                assert [row["step"] for row in losses] == [1, 2, 3, 4, 5, 6]
+                assert [row["training/student/loss"] for row in losses[:5]] == [-0.01, -0.02, -0.03, -0.04, None]
+                assert [row["step"] for row in curve] == [0, 1] and "training/student/loss" not in curve[0]
+                both = metrics("curve/validation", "training/student/loss")
+                assert both == [dict.fromkeys(both[0]) | row for row in (*curve, *losses)]
+                assert both == [{name: row[name] for name in both[0]} for row in every]
+
+
 @asynccontextmanager
 async def cutting(url: str, size: int) -> AsyncIterator[tuple[str, list[int]]]:
     """A proxy of ``url`` that cuts each connection after ``size`` bytes of an answer; its address, and the cuts."""

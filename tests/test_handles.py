@@ -22,7 +22,7 @@ from agent0.assembly.api.local_runs import execution
 from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.events.checkpoints import CheckpointEvaluated
 from agent0.infra.web.agent0_server import ServerLink
-from tests.handles import LONG, SMALL, WRONG, SyncRuns, all_of, served
+from tests.handles import ABSENT, LONG, SMALL, WRONG, SyncRuns, all_of, served
 from tests.kept_open import attached, one_sandbox
 from tests.terminal import agent0 as call
 
@@ -117,26 +117,27 @@ async def test_two_handles_on_one_run_see_the_same(runs: Any) -> None:
     assert await (await runs.run("whole")).status() == "finished", "others are left alone"
 
 
-async def test_unknown_names_are_refused_with_what_is_near(runs: Any) -> None:
-    run = await runs.run("whole")
-    with pytest.raises(NotFoundError, match=f"Did you mean {run.id}"):
-        await runs.run(run.id[:-1] + "_")
-    with pytest.raises(NotFoundError, match="Did you mean curve/validation"):
-        await run.metrics("curve/validaton")
-    with pytest.raises(NotFoundError, match="Did you mean TaskAccepted"):
-        await all_of(run.events("TaskAcepted"))
-    with pytest.raises(NotFoundError, match="no task 't9-9'"):
-        await all_of(run.events(task="t9-9"))
-    with pytest.raises(NotFoundError, match="no task 't9-9'"):
-        await all_of(run.events("RunPaused", task="t9-9"))
-    with pytest.raises(ConfigError, match=r"Did you mean run\.tasks"):
-        await runs.start(settings={"run.taks": 3}, wait=False)
-    with pytest.raises(ConfigError, match="Did you mean"):
-        await run.fork(settings={"run.atempts": 3}, wait=False)
-    with pytest.raises(ConfigError, match="Did you mean scripted"):
-        await runs.start("scriptd", wait=False)
-    with pytest.raises(NotFoundError, match="no event 1000000000"):
-        await run.fork(10**9, wait=False)
+@pytest.mark.parametrize("message", ABSENT)
+async def test_unknown_names_are_refused_with_what_is_near(runs: Any, message: str) -> None:
+    error, call = ABSENT[message]
+    with pytest.raises(error, match=message):
+        await call(runs, await runs.run("whole"))
+
+
+async def test_types_are_named_with_spaces_too(runs: Any) -> None:
+    run, types = await runs.run("whole"), " TaskAccepted, CheckpointEvaluated"
+    assert await all_of(run.events(types)) == await all_of(run.events(types.replace(" ", ""))) != []
+
+
+async def test_documents_are_taken_where_they_lie(runs: Any, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    for number in range(60):
+        (tmp_path / f"{number}.txt").write_text(f"River {number} is {number} miles long. " * 20)
+    if "server" in request.node.name:
+        with pytest.raises(ConfigError, match=r"A request carries no files.*run\.documents\.folder"):
+            await runs.start(settings=SMALL, documents=tmp_path, wait=False)
+    else:
+        run = await runs.start(settings=SMALL, documents=tmp_path)
+        assert (await run.overview())["config"]["documents"]["folder"] == str(tmp_path)
 
 
 @pytest.mark.parametrize("message", WRONG)

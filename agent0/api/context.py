@@ -20,7 +20,7 @@ from agent0.assembly.batches.served_batches import ServedBatches
 from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.runtime.read_models import reading
 from agent0.config.loading import environment_settings
-from agent0.errors import NotFoundError, OperationError
+from agent0.errors import OperationError
 from agent0.infra.engine.worker_process import environment_of
 from agent0.infra.log.event_log import Log
 from agent0.infra.storage.artifacts import FileArtifacts
@@ -187,9 +187,3 @@ def key_of(request: Request) -> Key | None:
     """The key of ``request``; None where the server has none and asks for none."""
     key: Key | None = request.scope.get("agent0.key")
     return key
-
-
-def require_reached(db: sqlite3.Connection, seq: int) -> None:
-    """Raises NotFoundError where ``seq`` is a cursor from the future."""
-    if seq > (end := position(db).seq):
-        raise NotFoundError(f"There is no event {seq} yet.", f"The tables end at event {end}.")

@@ -12,9 +12,10 @@ from fastapi import APIRouter, Header, Path, Query, Request
 from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse, format_sse_event
 
 from agent0.api.conditional import LIMIT, At, Limit, Page, Tagged
-from agent0.api.context import LOOK_S, ApiContext, Context, require_reached
+from agent0.api.context import LOOK_S, ApiContext, Context
 from agent0.api.problems import responses
 from agent0.assembly.api.transports import required_types
+from agent0.assembly.runtime.read_models import require_reached
 from agent0.errors import NotFoundError
 from agent0.projections.base import Row
 from agent0.projections.events import extent_of, show_event, stored_events

@@ -85,9 +85,10 @@ def curve(context: Context, run: Run, at: At = 0) -> Page:
 
 @router.get("/{run}/metrics", operation_id="show_metrics")
 def metrics(context: Context, run: Run, at: At = 0) -> Page:
-    """Everything that was measured: a row for each iteration done (`step` 0: untrained), with every series."""
+    """Everything that was measured: a row for each iteration done (`step` 0: untrained), then one for each step of the
+    optimiser, whose series are `training/…`; every row has every series, null where it has no value."""
     with context.tables(at) as db:
-        return Page(data=[*measured(db, resolve(db, run)).rows()])
+        return Page(data=[*measured(db, resolve(db, run)).all_rows()])
 
 
 @router.get("/{run}/ledger", operation_id="show_ledger")

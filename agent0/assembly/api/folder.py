@@ -255,7 +255,7 @@ class Folder:
 
     def begin(self, start: StartOrder) -> str:
         """Start a run as ``start`` does and return its id at once."""
-        more: dict[str, Any] = {"questions": start.questions, "heldout": start.heldout, "adapter": start.adapter}
+        more: dict[str, Any] = {name: getattr(start, name) for name in ("questions", "heldout", "documents", "adapter")}
         return self.start(start.profile, start.settings, name=start.name, **more, wait=False).id
 
     def begin_fork(self, run: str, at: int, settings: Mapping[str, object], name: str) -> str:

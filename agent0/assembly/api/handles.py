@@ -15,6 +15,7 @@ from agent0.assembly.api.arguments import checked_methods
 from agent0.assembly.api.calls import Background, iterate_sync, run_sync
 from agent0.assembly.api.rows import Rows, html_table, text
 from agent0.assembly.api.transports import CHANGES, ENDS, OVER, Questions, StartOrder, Transport, required_types
+from agent0.assembly.tracking.measured import picked
 from agent0.config.setting_entries import nearest
 from agent0.errors import NotFoundError
 from agent0.events.base import Recorded
@@ -96,8 +97,8 @@ class AsyncRun:
         return await self._transport.overview(self.id)
 
     async def metrics(self, *columns: str) -> Rows:
-        """What it measured: a row for each iteration done (``step`` 0: untrained) with every series, or ``columns``
-        alone, None where one has no value. ``.frame()`` of it is a data frame.
+        """What it measured, every series or ``columns`` alone: a row for each iteration done (``step`` 0: untrained),
+        then one for each step of the optimiser (``training/…``), None where one has no value. ``.frame()``: pandas.
 
         Raises:
             NotFoundError: nothing of that name was measured.
@@ -108,7 +109,7 @@ class AsyncRun:
             if column not in names:
                 many = f"It has {len(names)}: metrics() without a name gives all." if names else "It has none yet."
                 raise NotFoundError(f"{self.id} has no metric {column[:80]!r}.", nearest(column, names), many)
-        return Rows({name: row[name] for name in ("step", *(columns or names))} for row in rows)
+        return Rows(picked(rows, columns or names))
 
     async def ledger(self) -> Rows:
         """How often it ``asked`` each ``row`` of its file of questions, and how many ``attempts`` at it were ``right``.
@@ -125,7 +126,7 @@ class AsyncRun:
         behind the sequence ``after``. ``follow``: also those to come, until the run is over.
 
         Raises:
-            NotFoundError: there is no such type.
+            NotFoundError: there is no such type, or no event ``after`` yet.
         """
         async with aclosing(self.parts(type, task, after, follow=follow)) as parts:  # type: ignore[type-var]
             async for part in parts:
@@ -137,11 +138,11 @@ class AsyncRun:
     ) -> AsyncIterator[Sequence[Recorded]]:
         """The same events, as many at once as there are."""
         follow = follow and CHANGES[(await self._last_change()).type] not in OVER
-        types = ",".join((required_types(type), *ENDS)) if type and follow else required_types(type)
-        chosen, only, count = frozenset(type.split(",")), "" if follow else task, 0
+        chosen, only, count = required_types(type), "" if follow else task, 0
+        types = ",".join((chosen, *ENDS)) if type and follow else chosen
         async with aclosing(self._transport.events(self.id, types, only, after, follow=follow)) as parts:  # type: ignore[type-var]
             async for part in parts:
-                shown = [r for r in part if (not type or r.type in chosen) and task in ("", r.task)]
+                shown = [r for r in part if (not type or r.type in chosen.split(",")) and task in ("", r.task)]
                 count += len(shown)
                 yield shown
                 if follow and any(r.type in ENDS for r in part) and await self.status() in OVER:
@@ -262,12 +263,13 @@ class AsyncRuns:
         name: str = "",
         questions: Questions | None = None,
         heldout: Questions | None = None,
+        documents: str | Path | None = None,
         adapter: str | Path | None = None,
         wait: bool = True,
     ) -> AsyncRun:
         """Start a run, and ``wait`` until it is over or return once it has begun; the arguments are those of
         ``Folder.start``, or of ``Server.start``."""
-        order = StartOrder(profile, settings, name, questions, heldout, adapter)
+        order = StartOrder(profile, settings, name, questions, heldout, documents, adapter)
         run = AsyncRun(self._transport, await self._transport.start(order))
         if wait:
             await run.wait()
@@ -297,8 +299,7 @@ class AsyncRuns:
         Raises:
             ConfigError: no run can have such a status.
         """
-        chosen = RunFilter(tag, profile or "", status, text)
-        listed = await self._transport.runs(chosen, hidden=hidden, forks=forks)
+        listed = await self._transport.runs(RunFilter(tag, profile or "", status, text), hidden=hidden, forks=forks)
         return [AsyncRun(self._transport, run) for run in listed]
 
 
@@ -332,7 +333,7 @@ class RunHandle:
         return run_sync(self.aio.overview)
 
     def metrics(self, *columns: str) -> Rows:
-        """What it measured, a row for each iteration, as ``AsyncRun.metrics``; ``.frame()`` of it is a data frame."""
+        """What it measured, as ``AsyncRun.metrics``; ``.frame()`` of it is a data frame."""
         return run_sync(lambda: self.aio.metrics(*columns))
 
     def ledger(self) -> Rows:

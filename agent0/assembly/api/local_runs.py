@@ -16,7 +16,7 @@ from agent0.assembly.requests.decisions import decided
 from agent0.assembly.requests.run_filters import require_status
 from agent0.assembly.runtime.execution import FAILED, Observer, execute_run
 from agent0.assembly.runtime.progress import Progress
-from agent0.assembly.runtime.read_models import NothingError, catch_up, reading
+from agent0.assembly.runtime.read_models import NothingError, catch_up, reading, require_reached
 from agent0.assembly.tracking.measured import measured
 from agent0.assembly.validate.question_ledger import question_ledger
 from agent0.errors import NotFoundError, OperationError
@@ -148,7 +148,7 @@ class LocalTransport:
 
     async def metrics(self, run: str) -> Sequence[Row]:
         """As ``Transport.metrics``."""
-        return await self._read(lambda db: measured(db, run).rows())
+        return await self._read(lambda db: measured(db, run).all_rows())
 
     async def ledger(self, run: str) -> Sequence[Row]:
         """As ``Transport.ledger``."""
@@ -160,9 +160,11 @@ class LocalTransport:
         """As ``Transport.events``. Raises what an execution in this process failed of.
 
         Raises:
+            NotFoundError: the log has no event ``after`` yet.
             OperationError: the run is running, and no process executes it.
         """
         carried = time.monotonic()
+        await self._read(lambda db: require_reached(db, after))
         while True:
             last = after
             rows = await self._read(lambda db: stored_events(db, run, types, task, last, limit=CHUNK))  # noqa: B023

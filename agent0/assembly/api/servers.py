@@ -71,6 +71,7 @@ class Server:
         name: str = "",
         questions: Questions | None = None,
         heldout: Questions | None = None,
+        documents: str | Path | None = None,
         adapter: str = "",
         wait: bool = True,
     ) -> RunHandle:
@@ -82,6 +83,7 @@ class Server:
             name: a name for people.
             questions: a file of questions with answers, or the rows themselves, which are sent.
             heldout: the held-out ones, likewise.
+            documents: a folder of documents, as a data folder takes it: refused, as it lies on this machine.
             adapter: a checkpoint that the server has, which its student begins with: RUN/CHECKPOINT, or a digest.
             wait: False returns once the server has begun it.
 
@@ -90,7 +92,7 @@ class Server:
             NotFoundError: no such checkpoint.
             DependencyError: the server does not answer. AuthError: it wants another key.
         """
-        order = StartOrder(profile, settings, name, questions, heldout, adapter)
+        order = StartOrder(profile, settings, name, questions, heldout, documents, adapter)
         run = RunHandle(AsyncRun(self._transport, run_sync(lambda: self._transport.start(order))))
         if wait:
             run.wait()
@@ -170,6 +172,10 @@ class ServerTransport:
 
     async def start(self, start: StartOrder) -> str:
         """As ``Transport.start``."""
+        if start.documents:
+            fix = "Name one that it has, settings={'run.documents.folder': …}, or start it here: agent0.open().start(…)"
+            why = "A request carries no files."
+            raise ConfigError(f"A server starts no run from a folder of documents ({start.documents}).", why, fix)
         if start.adapter and Path(start.adapter).is_dir():
             fix = "Name a checkpoint that it has, RUN/CHECKPOINT, or start it there: agent0.open().start(…)"
             why = "A request carries no files."

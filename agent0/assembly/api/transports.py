@@ -35,14 +35,15 @@ LOOK_S = 0.2
 @dataclass(frozen=True)
 class StartOrder:
     """A run to start: its profile (None: the usual one), settings by dotted key beside it, its name for people, its
-    questions with the held-out ones, and the adapter that its student begins with: a folder, of a server a
-    checkpoint."""
+    questions with the held-out ones, a folder of documents that its teacher asks about, and the adapter that its
+    student begins with: a folder, of a server a checkpoint."""
 
     profile: str | None
     settings: Mapping[str, object]
     name: str = ""
     questions: Questions | None = None
     heldout: Questions | None = None
+    documents: str | Path | None = None
     adapter: str | Path | None = None
 
 
@@ -63,7 +64,7 @@ class Transport(Protocol):
         ...
 
     async def metrics(self, run: str) -> Sequence[Row]:
-        """A row for each iteration: ``step``, then every series that was measured."""
+        """A row for each iteration, then for each step of the optimiser: ``step`` and every series."""
         ...
 
     async def ledger(self, run: str) -> Sequence[Row]:
@@ -94,12 +95,13 @@ class Transport(Protocol):
 
 
 def required_types(types: str) -> str:
-    """Return ``types``, names of event classes between commas, as they are.
+    """Return ``types``, names of event classes between commas, without spaces around them.
 
     Raises:
         NotFoundError: there is no such class.
     """
-    for name in types.split(",") if types else ():
+    names = [name.strip() for name in types.split(",")] if types else []
+    for name in names:
         if name not in event_types():
             raise NotFoundError(f"There is no event type {name[:80]!r}.", nearest(name, list(event_types())))
-    return types
+    return ",".join(names)

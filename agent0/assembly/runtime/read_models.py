@@ -232,6 +232,12 @@ def reading(settings: Settings) -> Iterator[sqlite3.Connection]:
         yield db
 
 
+def require_reached(db: sqlite3.Connection, seq: int) -> None:
+    """Raises NotFoundError where the tables end before the event ``seq``."""
+    if seq > (end := position(db).seq):
+        raise NotFoundError(f"There is no event {seq} yet.", f"The tables end at event {end}.")
+
+
 @asynccontextmanager
 async def reading_log(settings: Settings) -> AsyncIterator[Log]:
     """The log, to look at.

@@ -18,6 +18,9 @@ NOT_MEASURED = ("iteration", "run", "student", "teacher", "measured", "checkpoin
 NOT_STEPPED = ("step", "run", "role", "kind", "checkpoint", "recorded")
 """Columns of a step that are no values of it."""
 
+TRAINING = "training/"
+"""How the series of the optimiser's steps begin."""
+
 
 @dataclass(frozen=True)
 class Point:
@@ -48,6 +51,25 @@ class RunSeries:
     def training_rows(self) -> list[dict[str, float | None]]:
         """The same for each step of the optimiser."""
         return _rows(self.trainings)
+
+    def all_rows(self) -> list[dict[str, float | None]]:
+        """The rows of the iterations, then those of the optimiser's steps, each with every series."""
+        rows = [*self.rows(), *self.training_rows()]
+        names = dict.fromkeys(name for row in rows for name in row)
+        return [{name: row.get(name) for name in names} for row in rows]
+
+
+def picked(rows: Sequence[Row], columns: Sequence[str]) -> list[Row]:
+    """``columns`` of ``rows`` that have every series, behind ``step``: without the optimiser's steps where none of
+    their series is asked for, and without the iterations where all are of theirs."""
+    kinds = {column.startswith(TRAINING) for column in columns}
+    return [
+        {name: row[name] for name in ("step", *columns)}
+        for row in rows
+        if any(
+            value is not None and name.startswith(TRAINING) in kinds for name, value in row.items() if name != "step"
+        )
+    ]
 
 
 def _rows(points: Sequence[Point]) -> list[dict[str, float | None]]:
@@ -97,7 +119,7 @@ def _trainings(db: sqlite3.Connection, run: str) -> Iterator[Point]:
         for column, value in row.items():
             if column not in NOT_STEPPED and isinstance(value, int | float):
                 name = "replay_loss" if column == "loss" and row["kind"] == "replay" else column
-                series = f"training/{row['role']}/{name}"
+                series = f"{TRAINING}{row['role']}/{name}"
                 yield Point(series, taken[row["role"]], _seconds(row["recorded"]), float(value))
 
 
