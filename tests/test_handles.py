@@ -161,7 +161,7 @@ def test_a_folder_and_a_server_of_another_type_are_refused() -> None:
 
 
 async def test_runs_are_listed_by_what_they_are(runs: Any) -> None:
-    fork = await (await runs.run("whole")).fork(wait=False, name="odd one")
+    fork = await (await runs.run("whole")).fork(0, {"run.iterations": 500}, wait=False, name="odd one")
     await fork.cancel()
 
     async def ids(**chosen: Any) -> list[str]:
