@@ -170,15 +170,25 @@ def test_a_run_goes_on_where_its_backup_ends(tmp_path: Path, monkeypatch: pytest
     verdict = next(seq for seq, body in every if b'"type":"ResultVerified"' in body)
     old, new = settings_of(tmp_path / "old"), settings_of(tmp_path / "new")
     asyncio.run(_backed_up(old, every[:verdict], tmp_path / "log.tar"))
+    restored = agent0("restore", str(tmp_path / "log.tar"), "--json", home=new.home)
+    assert restored.code == 0, restored.err
     with attached(new.home):
-        restored = agent0("restore", str(tmp_path / "log.tar"), "--json", home=new.home)
-        assert restored.code == 0, restored.err
         resumed = agent0("run", "resume", "LAST", home=new.home)
         assert resumed.code == 0 and "finished" in resumed.out + resumed.err, resumed.err
         after = asyncio.run(bodies(new))
     assert after[:verdict] == every[:verdict]
     assert any(b'"type":"RewardAssigned"' in body for _, body in after)
     assert len({json.loads(body)["id"] for _, body in after}) == len(after)
+
+
+def test_a_folder_whose_server_others_use_is_left_alone(tmp_path: Path) -> None:
+    """Before a log is made there, too: their server would go on over a folder that is gone."""
+    old, new = settings_of(tmp_path / "old"), settings_of(tmp_path / "new")
+    asyncio.run(_backed_up(old, [], tmp_path / "log.tar"))
+    with attached(new.home):
+        refused = agent0("restore", str(tmp_path / "log.tar"), home=new.home)
+    assert refused.code != 0 and "Others use this data folder's log." in refused.err
+    assert agent0("restore", str(tmp_path / "log.tar"), home=new.home).code == 0
 
 
 async def _backed_up(settings: Settings, events: list[tuple[int, bytes]], path: Path) -> None:

@@ -115,10 +115,18 @@ async def _require_empty(settings: Settings) -> None:
         async with open_log(settings, "reader") as log:
             if await log.last_seq():
                 raise OperationError("This data folder has a log already.", f"{settings.home} holds events.", fix)
-            if not await log.server.alone():
-                raise OperationError("Others use this data folder's log.", fix="Stop them first.")
+            await _require_alone(log.server)
     except NoLogError:
-        return
+        server = await open_server(settings.home, settings.nats)
+        try:
+            await _require_alone(server)
+        finally:
+            await server.stop()
+
+
+async def _require_alone(server: Server) -> None:
+    if not await server.alone():
+        raise OperationError("Others use this data folder's log.", fix="Stop them first.")
 
 
 async def _restore(settings: Settings, staging: Path, storage: ArchivePlace, manifest: Manifest) -> None:
