@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -129,3 +130,8 @@ def halt(pid: int) -> None:
     threads = Path(f"/proc/{pid}/task")
     while any(stat.read_text().rpartition(")")[2].split()[0] != "T" for stat in threads.glob("*/stat")):
         os.sched_yield()
+
+
+def interrupt_main() -> None:
+    """As Ctrl-C does: a signal to the main thread, whatever it waits for."""
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)

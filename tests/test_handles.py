@@ -1,7 +1,6 @@
 """A run as a handle: one table of cases for a folder and a server, by coroutines and without; what an interrupted cell,
 two handles on one run and an ending process leave behind."""
 
-import _thread
 import asyncio
 import re
 import runpy
@@ -24,6 +23,7 @@ from agent0.events.checkpoints import CheckpointEvaluated
 from agent0.infra.web.agent0_server import ServerLink
 from tests.handles import ABSENT, LONG, SMALL, WRONG, SyncRuns, all_of, served
 from tests.kept_open import attached, one_sandbox
+from tests.processes import interrupt_main
 from tests.terminal import agent0 as call
 
 SCRIPT = Path(__file__).parents[1] / "docs" / "guide" / "handle.py"
@@ -294,15 +294,15 @@ def interruptible() -> Iterator[None]:
 
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_cell_leaves_a_run_that_goes_on(folder: agent0.Folder) -> None:
-    said: list[str] = []
+    lines: list[str] = []
 
     def interrupt(line: str) -> None:
-        said.append(line)
-        if len(said) == 1:
-            _thread.interrupt_main()
+        lines.append(line)
+        if len(lines) == 1:
+            interrupt_main()
 
     with pytest.raises(KeyboardInterrupt):
-        folder.start(settings=SMALL, name="cell", say=interrupt)
+        folder.start(settings={**SMALL, "run.iterations": 4}, name="cell", say=interrupt)
     run = folder.run("cell")
     assert run.wait(60) == "paused" and run.status == "paused"
     forked = run.fork(wait=False)
@@ -315,7 +315,7 @@ def test_interrupted_waiting_ends_the_waiting_alone(folder: agent0.Folder) -> No
     run = folder.start(settings=LONG, name="waited", wait=False)
     for waiting in (run.wait, lambda: [*run.events(follow=True)]):
         seen = max(event.seq for event in run.events())
-        interrupts = run.on(lambda event: _thread.interrupt_main(), "TaskRequested", seen)
+        interrupts = run.on(lambda event: interrupt_main(), "TaskRequested", seen)
         with pytest.raises(KeyboardInterrupt):
             waiting()
         interrupts.stop()
