@@ -5,8 +5,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from tests.loopback import listening
 
 _HEAD = "<Name>bucket</Name><MaxKeys>1000</MaxKeys><IsTruncated>false</IsTruncated>"
 _ENTRY = (
@@ -121,20 +123,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_GET = do_PUT = do_POST = do_HEAD = _handle  # noqa: N815 - names of the base class
 
-    def log_message(self, *_: object) -> None:
-        pass
-
 
 @contextmanager
 def serving(bucket: Bucket) -> Iterator[str]:
     """Its address while it serves ``bucket``."""
-    handler = type("Handler", (_Handler,), {"bucket": bucket})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with listening(_Handler, bucket=bucket) as server:
+        yield server.url

@@ -184,11 +184,15 @@ async def test_what_no_event_names_is_collected_when_it_is_old(bucket: Bucket, t
     with host(tmp_path / "here") as here:
         named, left = here.put(b"named"), here.put(b"left")
         await here.share()
+        [folder] = {key.rpartition("/")[0] for key in bucket.objects}
+        others = {f"{folder}/report.csv", f"{folder}/x/{'0' * 64}", "0" * 64} - {"0" * 64 if not folder else ""}
+        bucket.objects |= dict.fromkeys(others, b"somebody else's")
         old, older = datetime(2026, 1, 2, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC)
         assert await here.collect([named.sha256], older, True) == 0, "young"
-        assert await here.collect([named.sha256], old, False) == 1 and len(bucket.objects) == 2
+        assert await here.collect([named.sha256], old, False) == 1 and len(bucket.objects) == 2 + len(others)
         assert await here.collect([named.sha256], old, True) == 1
-    assert [key.rpartition("/")[2] for key in bucket.objects] == [named.sha256] != [left.sha256]
+    assert bucket.objects.keys() - others == {f"{folder}/{named.sha256}"} and others <= bucket.objects.keys()
+    assert named.sha256 != left.sha256
 
 
 @pytest.mark.usefixtures("bucket")

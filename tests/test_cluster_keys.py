@@ -7,6 +7,7 @@ import stat
 import subprocess
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import nats
@@ -18,8 +19,10 @@ from agent0.assembly.runtime.read_models import reading, run_projector
 from agent0.cli.system.handlers_run import ROLES as HANDLERS_OF
 from agent0.config.loading import load
 from agent0.config.sources import dotenv
-from agent0.errors import AuthError, DependencyError
+from agent0.errors import AuthError, DependencyError, LogError
 from agent0.events import event_types
+from agent0.events.alarms import AlarmRaised
+from agent0.events.base import record
 from agent0.infra.bus.processes import ask
 from agent0.infra.integrity.archive import events_of, manifest_of
 from agent0.infra.integrity.archive_place import open_archive
@@ -249,3 +252,16 @@ async def test_a_replaced_key_works_beside_the_new_one_until_the_next_is(keys: P
                 except AuthError:
                     assert not whether
         rotate_keys(folder, ["teacher"])
+
+
+async def test_an_event_under_another_subject_is_read_by_nobody(keys: Path, tmp_path: Path) -> None:
+    """Rights are by subject, and the event itself is in the body."""
+    with serving(keys, tmp_path) as port:
+        await _made(of_role(keys, "admin", tmp_path, port))
+        forged = record(AlarmRaised(alarm="a", severity="info", message="m"), run="r1", time=datetime.now(UTC))
+        student = of_role(keys, "student", tmp_path, port)
+        async with await nats.connect(**Server(student.nats).options("app")) as client:  # type: ignore[arg-type]
+            await client.jetstream().publish("a0.ev.r1.t0-001.t0-001-a0.TaskAttempted", forged.to_json())
+        async with open_log(student) as log:
+            with pytest.raises(LogError, match=r"AlarmRaised was published as a0\.ev\.r1\.t0-001"):
+                [event async for event in log.read()]

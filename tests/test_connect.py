@@ -6,9 +6,8 @@ import json
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
@@ -17,6 +16,7 @@ from agent0.api.admission.keys import KeyFile
 from agent0.errors import Agent0Error, AuthError, ConfigError, DependencyError, NotFoundError, OperationError
 from agent0.infra.web.agent0_server import ServerLink, ServerVersionError
 from tests.api.served import stored, viewed
+from tests.loopback import listening
 from tests.story import whole_run
 
 STORY = whole_run(iterations=1)
@@ -41,17 +41,8 @@ def answering(pages: dict[str, tuple[int, str]]) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(text.encode())
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with listening(Handler) as server:
+        yield server.url
 
 
 def test_what_is_no_address_is_refused_before_anything_is_sent() -> None:

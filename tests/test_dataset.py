@@ -119,6 +119,13 @@ async def test_a_reward_without_a_scored_part_is_unknown_and_not_zero() -> None:
     assert (await fresh(attempted(), rewarded(0.0, parts=())))[0].reward is None
 
 
+async def test_what_was_attempted_ahead_of_a_training_is_not_in_it() -> None:
+    """A fork in the middle of one attempts those tasks again."""
+    told = attempted("a"), attempted("b", iteration=5)
+    assert [one.event_id for one in await fresh(*told)] == ["e1"]
+    assert len(await fresh(*told, iteration=5)) == 2
+
+
 @given(st.permutations("abcd"), st.integers(0, 5), st.integers(0, 5), st.integers(0, 6))
 async def test_bounds_decide_what_is_read_and_ids_the_order(
     names: list[str], after: int, replay_after: int, until: int

@@ -64,7 +64,8 @@ def rollback(state: RunState, to: str, reason: str) -> CheckpointRolledBack:
 def kept(state: RunState) -> tuple[Checkpoint, ...]:
     """The checkpoints whose adapters a run still needs: promoted students that were not dropped, teacher, candidate."""
     tested = [state.tested_teacher.checkpoint] if state.tested_teacher else []
-    return (*state.promoted, state.teacher, *tested, *([state.candidate] if state.candidate else []))
+    candidate = state.in_training.candidate
+    return (*state.promoted, state.teacher, *tested, *([candidate] if candidate else []))
 
 
 Row = Mapping[str, Any]

@@ -163,7 +163,7 @@ def _right(labels: Labels) -> str:
 
 def _area(doubt: Worth | None) -> str:
     if doubt is None or doubt.auroc is None or doubt.auroc95 is None:
-        return "nothing that can be told"
+        return "not estimable"
     return f"{doubt.auroc:.3f} ({doubt.auroc95[0]:.3f} to {doubt.auroc95[1]:.3f})"
 
 

@@ -59,7 +59,7 @@ def decide(state: RunState, event: Event) -> list[Event]:
 
 
 def _begun(state: RunState) -> list[RunState]:
-    """The state as whoever's phase began at its last event sees it."""
+    """The views of the state in which a phase began at the last event."""
     return [view for view in _views(state) if view.entered == state.seq]
 
 

@@ -61,6 +61,8 @@ def _trajectories(
     for key, recorded in sorted(joined.written.items()):
         event = recorded.event
         assert isinstance(event, TaskAttempted | TaskProposed)  # noqa: S101 - _join keeps only these
+        if event.iteration > request.iteration:
+            continue  # attempted ahead of this training, and again by the fork that redoes it
         task = joined.tasks.get(event.task)
         scored = ScoredTrajectory(
             event_id=recorded.id,

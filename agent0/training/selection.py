@@ -63,7 +63,7 @@ def select(
     recipe = config.training.student if student else config.training.teacher
     trajectories, replay = (gated(each, recipe.gate, config.seed) for each in (trajectories, replay))
     objective = objectives()[recipe.objective]
-    usable = _usable(trajectories, () if objective.off_policy else (author, earlier), skipped)
+    usable = _usable(trajectories, set[str]() if objective.off_policy else {author, earlier} - {""}, skipped)
     groups: dict[str, list[ScoredTrajectory]] = {}
     for scored in usable:
         groups.setdefault(scored.group if student else _compared(scored, recipe), []).append(

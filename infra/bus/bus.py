@@ -37,7 +37,7 @@ from agent0.infra.log.connection import Link, die, reconnecting
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.folding import Evolve
 from agent0.infra.log.nats_server import ConnectOptions
-from agent0.infra.log.set_aside import advice, visible_body
+from agent0.infra.log.set_aside import advice, require_subject, visible_body
 from agent0.infra.log.state_snapshots import Snapshots
 from agent0.infra.log.streams import ADVISORIES, EVENTS, GIVEN_UP, Topology, check, check_durables
 from agent0.settings import Settings
@@ -223,7 +223,9 @@ class Bus:
         """What a message holds; None where it was set aside, or where this process ends because of it."""
         seq = message.metadata.sequence.stream
         try:
-            return self._log.decode(seq, message.data)
+            recorded = self._log.decode(seq, message.data)
+            require_subject(recorded, message.subject)
+            return recorded
         except ValueError as error:
             if visible_body(self._log.asides, seq, message.data) != message.data:
                 await message.ack()

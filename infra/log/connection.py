@@ -178,7 +178,7 @@ class Link:
     async def on_error(self, error: Exception) -> None:
         """Callback of the client: refusals arrive here only."""
         text = str(error).lower()
-        if isinstance(error, ssl.SSLError):
+        if isinstance(error, ssl.SSLCertVerificationError):
             self.untrusted = getattr(error, "verify_message", "") or error.reason or "TLS failed"
             self.refused.set()
         elif "permissions violation" in text and _ASKS.search(text):

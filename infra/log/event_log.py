@@ -34,7 +34,7 @@ from agent0.infra.log.publishing import (
 )
 from agent0.infra.log.reader import Query, Stored, pull
 from agent0.infra.log.set_aside import SUBJECT as ASIDES
-from agent0.infra.log.set_aside import Asides, decoded_body, read_asides, visible_body
+from agent0.infra.log.set_aside import Asides, Read, decoded_body, read_asides, visible_body
 from agent0.infra.log.streams import EVENTS
 
 BATCH = 1000
@@ -245,12 +245,15 @@ class Log:
         """
         once = partial(self._decoder.decode, keep=False)  # does not drive out what was just stored
         async for stored in self._messages(Query(self._here(run, types), after, until)):
-            yield decoded_body(stored.message.data, stored.seq, self.asides, once)
+            yield self._decoded(stored, once)
 
     async def tail(self, after: int, run: str = "", types: Sequence[str] = ()) -> AsyncIterator[Recorded]:
         """The same without an end: waits for what comes, through reconnections and restarts of the server."""
         async for stored in self._messages(Query(self._here(run, types), after, follow=True)):
-            yield decoded_body(stored.message.data, stored.seq, self.asides, self.decode)
+            yield self._decoded(stored, self.decode)
+
+    def _decoded(self, stored: Stored, read: Read) -> Recorded:
+        return decoded_body(stored.message.data, stored.seq, self.asides, read, stored.message.subject)
 
     def decode(self, seq: int, body: bytes) -> Recorded:
         """The event in the stored ``body`` at ``seq``, remembered for others of this process that meet it.

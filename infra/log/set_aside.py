@@ -60,17 +60,31 @@ Read = Callable[[int, bytes], Recorded]
 """From a sequence and a stored body to the event; ValueError where there is none."""
 
 
-def decoded_body(body: bytes, seq: int, asides: Asides, read: Read | None = None) -> Recorded:
+def decoded_body(body: bytes, seq: int, asides: Asides, read: Read | None = None, subject: str = "") -> Recorded:
     """Decode the event in ``body`` at ``seq``, with what was set aside left out; ``read`` decodes, where it is given.
+    ``subject`` is the one that it was stored under, where that is at hand.
 
     Raises:
-        LogError: as ``decoded``.
+        LogError: as ``decoded``, or it belongs under another subject.
     """
     try:
         visible = visible_body(asides, seq, body)
-        return read(seq, visible) if read else decode(visible, seq)
+        recorded = read(seq, visible) if read else decode(visible, seq)
+        if subject and visible == body:
+            require_subject(recorded, subject)
+        return recorded
     except ValueError as error:
         raise LogError(f"Event {seq} cannot be read.", str(error)[:500], advice(seq)) from error
+
+
+def require_subject(recorded: Recorded, subject: str) -> None:
+    """Refuse an event stored under another subject than its own: rights of a role are by subject.
+
+    Raises:
+        ValueError: it is one.
+    """
+    if recorded.subject != subject:
+        raise ValueError(f"{recorded.type} was published as {subject}")
 
 
 def advice(seq: int) -> str:

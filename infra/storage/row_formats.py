@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isnan
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from agent0.errors import ConfigError
 from agent0.infra.storage.files import whole_file
@@ -92,6 +92,7 @@ def arrow_rows(files: Iterable[bytes]) -> str:
     return _listed(row for data in files for row in ipc.open_stream(BufferReader(data)).read_all().to_pylist())
 
 
+@runtime_checkable
 class DataFrame(Protocol):
     """Rows by column: a frame of pandas or polars, a table of Arrow."""
 

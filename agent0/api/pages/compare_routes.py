@@ -104,7 +104,8 @@ def charted(
     first, last = extent(live)
     more = {"charts": charts, "offered": list_runs(db, OFFERED), "metrics": list(metrics().values())}
     more |= {"facts": FACTS, "heads": COLUMNS, "numbers": NUMBERS, "shares": SHARES, "filtered": chosen != EVERY}
-    more["no_run_has"] = chosen.tag if chosen.tag not in ("", *run_labels(db)["tag"]) else ""
+    missed = chosen.tag if chosen.tag and not data["runs"] else ""
+    more["no_run_has"] = missed if missed and missed not in run_labels(db)["tag"] else ""
     more["live"] = any(row["status"] in ("running", "paused") for row in data["runs"])
     return data, {**more, "moments": {"first": first, "last": last, "iterations": {}}}
 

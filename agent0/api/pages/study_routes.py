@@ -43,8 +43,8 @@ def curriculum(context: Context, run: str, at: At = 0) -> Shown:
     """What was asked for, how hard it was, how broad it stayed."""
     with context.tables() as live, context.tables(at) as db:
         data, moments = curriculum_data(db, run), readings.moments(live, run)
-        asked = rows_asked(db, data["run"])
-    view = {"heat": heatmap(data["cells"]), "moments": moments, "asked": asked[:ROWS], "rows": len(asked)}
+        counts = rows_asked(db, data["run"])
+    view = {"heat": heatmap(data["cells"]), "moments": moments, "row_counts": counts[:ROWS], "rows": len(counts)}
     return Shown(data, at, view)
 
 

@@ -1,5 +1,5 @@
 """Part of the rim: a search over a student's prompt, on tasks of the training split. The optimizer runs in a
-thread; attempts, replies and records are made in the event loop, each once."""
+thread; attempts, replies and records are made in the event loop, and none is repeated after a kill."""
 
 import asyncio
 import random

@@ -9,6 +9,7 @@ from types import FunctionType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from agent0.errors import ConfigError
+from agent0.infra.storage.row_formats import DataFrame
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -41,7 +42,7 @@ FLAG, COUNT = (
 SECONDS = ArgumentKind((Real,), "number of seconds", "60", (bool,))
 FUNCTION = ArgumentKind((Callable,), "function", "print")  # type: ignore[arg-type]
 SETTINGS = ArgumentKind((Mapping,), "mapping from keys to values", '{"run.tasks": 8}')
-ROWS = ArgumentKind((str, Path, Iterable), "file or rows", '"rows.jsonl"', (Mapping, bytes))
+ROWS = ArgumentKind((str, Path, Iterable, DataFrame), "file or rows", '"rows.jsonl"', (bytes,))
 FILES = ArgumentKind((Iterable,), "list of files", '["my_reward.py"]', (str, bytes, Mapping))
 KINDS = (
     dict.fromkeys(("type", "task", "reason", "columns", "form", "attempt", "evaluation"), TEXT)

@@ -140,9 +140,10 @@ class AsyncRun:
         follow = follow and CHANGES[(await self._last_change()).type] not in OVER
         chosen, only, count = required_types(type), "" if follow else task, 0
         types = ",".join((chosen, *ENDS)) if type and follow else chosen
+        wanted = frozenset(chosen.split(","))
         async with aclosing(self._transport.events(self.id, types, only, after, follow=follow)) as parts:  # type: ignore[type-var]
             async for part in parts:
-                shown = [r for r in part if (not type or r.type in chosen.split(",")) and task in ("", r.task)]
+                shown = [r for r in part if (not type or r.type in wanted) and task in ("", r.task)]
                 count += len(shown)
                 yield shown
                 if follow and any(r.type in ENDS for r in part) and await self.status() in OVER:
@@ -392,9 +393,9 @@ class RunHandle:
 
     def _ipython_display_(self) -> None:
         """Show it in a notebook; the curve of a run that is not over is drawn anew whenever it has a score more."""
-        if self.status in OVER:
-            raise NotImplementedError  # IPython shows what _repr_html_ gives
-        display = import_module("IPython.display")
+        display, is_over = import_module("IPython.display"), self.status in OVER
         shown = display.display(display.HTML(self._repr_html_()), display_id=True)
+        if is_over:
+            return
         last = max((event.seq for event in self.events(DRAWN)), default=0)
         self.on(lambda _: shown.update(display.HTML(self._repr_html_())), f"{DRAWN},{','.join(ENDS)}", last)

@@ -107,13 +107,13 @@ def begin(settings: Settings, plan: BatchPlan, surveyed: Survey) -> tuple[str, B
     are written: the same command has the same one.
 
     Raises:
-        ConfigError: two rows have one id, by which nobody could tell their answers apart.
+        ConfigError: rows share an id.
     """
     if surveyed.repeated:
         why = f"{surveyed.repeats[0][:1].upper()}{'; '.join(surveyed.repeats)[1:]}"
         why += f"; {surveyed.repeated:,} in all." if surveyed.repeated > len(surveyed.repeats) else "."
-        fix = "Give each row an id of its own, or none: then its number is one."
-        raise ConfigError("Rows have one id, and their answers could not be told apart.", why, fix)
+        fix = "Give each row its own id, or leave ids out: rows are then numbered."
+        raise ConfigError("Rows share an id, so their answers would be ambiguous.", why, fix)
     run = settings.run
     began = BatchRunStarted(
         source=str(plan.source.absolute()),

@@ -21,8 +21,8 @@ _OF_THE_HOST = frozenset({"nats.url", "nats.user", "nats.credentials", "nats.tls
 
 
 async def back_up(settings: Settings, path: Path) -> dict[str, object]:
-    """Write the log as it stands now, with what it names and the settings without any key, to ``path``: a folder, or
-    one file where it ends in ``.tar``. Runs go on meanwhile; what is written is read back.
+    """Write the log up to its last event, its artifacts and the settings without keys to ``path``: a folder, or one
+    file where it ends in ``.tar``. Runs go on meanwhile; what is written is read back.
 
     Raises:
         LogError: the log is damaged. ConfigError: the path is taken. DamagedError: not all came to the disk.

@@ -264,8 +264,8 @@ async def push(
         with tempfile.TemporaryDirectory(prefix="agent0-push-") as folder:
             sent = await _sent(server, source, Path(folder), base, apart, bool(quantize))
         await server.create(name, **sent, template=template, quantize=quantize, parameters=_parameters(source))
-        made = {"name": name, "server": bare_url(url), "version": await server.version()}
-        return {**made, "way": "adapter" if apart else "merged", "quantize": quantize, **sent, **describe(source)}
+        served = {"name": name, "server": bare_url(url), "version": await server.version()}
+        return {**served, "way": "adapter" if apart else "merged", "quantize": quantize, **sent, **describe(source)}
     finally:
         await server.close()
 

@@ -22,11 +22,13 @@ from agent0.ports.storage import Artifacts
 async def verify(
     source: ExportSource, artifacts: Artifacts, url: str, name: str, tolerance: float, base_name: str = ""
 ) -> dict[str, object]:
-    """Compare a served model with the trained checkpoint. ``agrees`` is the verdict: probes within ``tolerance``, or
-    nearer to the trained model than a twentieth of their distance to the untrained one, or about as near as the
-    server's base (``base_name``, where it does not say so itself) is to ours (and nearer than to the untrained one, or
-    its adapter's file is ours), or equal texts where the server gives no log-probabilities; and no digest or template
-    that differs. ``verdict`` is that in a sentence.
+    """Compare a served model with the trained checkpoint. ``verdict`` is a sentence; ``agrees`` needs equal digests and
+    templates, and one of these:
+
+    - the probes' distance to the trained model is within ``tolerance``, or a twentieth of that to the untrained one;
+    - it is about the rounding distance between the server's base and ours, and either less than the distance to the
+      untrained model, or the adapter's file is the same. ``base_name`` names that base where the server does not;
+    - the server gives no log-probabilities, and texts are equal.
 
     Raises:
         DependencyError, OperationError: no server, or no such model.
@@ -82,7 +84,7 @@ def _verdict(report: Mapping[str, object], agrees: bool, trained: Parity, untrai
     if untrained.compared and not untrained.unseen and (trained.unseen or untrained.nearer(trained)):
         return f"this is not {name}: it answers as the untrained base does ({numbers})"
     if untrained.compared and untrained.distance < FAR and not trained.nearer(untrained):
-        return f"this is not told from the untrained base, so not {name} ({numbers})"
+        return f"probes do not distinguish this from the untrained base: not shown to be {name} ({numbers})"
     return f"this is not {name} as trained: {', '.join(disagree)} differ ({numbers})"
 
 

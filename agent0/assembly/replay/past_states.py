@@ -47,6 +47,7 @@ def differing(before: RunConfig, after: RunConfig) -> dict[str, object]:
 
 def describe_state(state: RunState) -> dict[str, object]:
     """Describe a run state: phase, checkpoints, counts, and the curriculum's statistics."""
+    candidate = state.in_training.candidate
     return {
         "run": state.run,
         "seq": state.seq,
@@ -55,12 +56,12 @@ def describe_state(state: RunState) -> dict[str, object]:
         "iteration": state.iteration,
         "student": state.student.id,
         "teacher": state.teacher.id,
-        "candidate": state.candidate.id if state.candidate else None,
+        "candidate": candidate.id if candidate else None,
         "promoted": [checkpoint.id for checkpoint in state.promoted],
         "tasks": state.task_count,
         "attempts": state.attempt_count,
         "open_tasks": sum(not task.done for task in state.tasks.values()),
-        "pending": sorted(state.pending),
+        "pending": sorted(state.pending | state.in_training.pending),
         "failures": sorted(state.failures),
         "arms": {
             key: {

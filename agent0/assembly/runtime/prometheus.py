@@ -89,8 +89,8 @@ class Tables(Collector):
 
 
 class PendingWork(Collector):
-    """Collects what handlers have to do in runs that are under way, by asking the log (``waiting``): what a paused run
-    has left calls nobody. Where the log does not answer it says nothing, rather than that nothing is to be done."""
+    """Collects the pending work of each handler in running runs, by asking the log (``waiting``); that of paused runs
+    is not counted. Where the log does not answer there is no sample, rather than zero."""
 
     def __init__(self, settings: Settings, waiting: Waiting) -> None:
         self._settings, self._waiting = settings, waiting

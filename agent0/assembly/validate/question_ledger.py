@@ -17,8 +17,8 @@ NEVER = {"asked": 0, "last_epoch": None, "attempts": 0, "right": 0}
 
 @dataclass(frozen=True)
 class QuestionLedger:
-    """``rows`` that a run asked, in that order, and behind those the other ones of its file that are for training;
-    ``trained`` are all of these. ``problem``: why they are not known; empty where they are."""
+    """``rows``: first those that a run asked, in that order, then the remaining training rows of its file. ``trained``:
+    how many training rows there are. ``problem``: why the file could not be read; empty where it was."""
 
     rows: list[Row]
     trained: int
@@ -39,14 +39,14 @@ def question_ledger(db: sqlite3.Connection, run: str) -> QuestionLedger:
     config = RunConfig.recorded(show_run(db, run)["config"])
     if not config.questions.file and not config.documents.folder:
         raise NotFoundError(f"{run} has no file of questions.", fix="agent0 run start --questions FILE")
-    asked, problem, train = rows_asked(db, run), "", dict[str, Task]()
+    counts, problem, train = rows_asked(db, run), "", dict[str, Task]()
     try:
         train = _train(config.questions)
     except Agent0Error as error:
         problem = str(error)
-    counted = {row["row"] for row in asked}
+    counted = {row["row"] for row in counts}
     others = [{"row": id_, **NEVER, "question": task.question} for id_, task in train.items() if id_ not in counted]
-    return QuestionLedger([*asked, *others], len(train), problem)
+    return QuestionLedger([*counts, *others], len(train), problem)
 
 
 def _train(plan: QuestionsConfig) -> dict[str, Task]:

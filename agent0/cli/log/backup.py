@@ -17,7 +17,7 @@ def backup(
     pairs: console.Set = None,
     as_json: console.Json = False,
 ) -> None:
-    """Write the log as it stands now, its artifacts and the settings, without keys; runs go on meanwhile."""
+    """Write the log up to its last event, its artifacts and the settings without keys; runs go on meanwhile."""
     settings = flags.settings(profile, pairs)
     console.record(console.run_async(lambda: back_up(settings, path)), as_json)
 

@@ -6,6 +6,7 @@ Where the store is and its keys are what every client of S3 reads from the envir
 
 import asyncio
 import os
+import re
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import aclosing
 from datetime import datetime
@@ -29,6 +30,7 @@ PART_S = 60.0
 """How long one part may take before it is asked for, or sent, again."""
 CONNECT_S = 5.0
 
+_digest = re.compile(r"[0-9a-f]{64}")
 T = TypeVar("T")
 
 
@@ -111,10 +113,12 @@ class ArtifactObjects:
         async def listed() -> list[str]:
             prefix = f"{self._folder}/" if self._folder else None
             return [
-                entry["path"].rpartition("/")[2]
+                digest
                 async for page in obstore.list(self._store, prefix)
                 for entry in page
                 if entry["last_modified"] < before
+                and _digest.fullmatch(digest := entry["path"].rpartition("/")[2])
+                and entry["path"] == self._key(digest)  # others may keep objects beside ours
             ]
 
         return sorted(set(await self._persistently(listed)) - set(names))

@@ -118,7 +118,7 @@ def _fill(staging: Path, folder: Path, hosts: Sequence[str], at: str) -> None:
     _certify(staging / SERVER, certificate, authority, hosts)
     here = at or str(folder / SERVER)
     files = {"cert": "server.pem", "key": "server.key", "ca": "ca.pem"}
-    paths = {name: json.dumps(f"{here}/{file}") for name, file in files.items()}
+    paths = {name: json.dumps(f"{here}/{file}", ensure_ascii=False) for name, file in files.items()}
     routes = json.dumps([f"nats://{_address(host)}:6222" for host in hosts])
     _write(staging / SERVER / "nats-server.conf", _CONFIG.format(here=here, **paths).encode())
     _write(staging / SERVER / "nats-cluster.conf", _CLUSTER.format(routes=routes, **paths).encode())
