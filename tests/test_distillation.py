@@ -45,7 +45,8 @@ def written(name: str, *, by: Mapping[str, int], right: bool = True, **changes: 
 async def trained(events: list[Event], **recipe: Any) -> tuple[CheckpointTrained, Bench]:
     plan = RunConfig.model_validate({"training": {"student": {"objective": "sft", **recipe}}})
     bench = Bench(MemoryArtifacts(), {"steps": 1.0})
-    made = await make_checkpoint(ASKED, "r", plan, bench, DatasetPast(events), bench.artifacts)
+    request = ASKED.model_copy(update={"iteration": 4})
+    made = await make_checkpoint(request, "r", plan, bench, DatasetPast(events), bench.artifacts)
     [event] = [one for one in made if isinstance(one, CheckpointTrained)]
     return event, bench
 

@@ -56,7 +56,7 @@ def test_an_adapter_that_hardly_moved_its_quantised_base_is_told_by_its_file(
     said = call(home, *words)
     assert said.code == 0 and "exp-again/s010, by its adapter's file alone" in said.json["verify"]["verdict"]
     said = call(home, *words, "--as", "merged")
-    assert said.code == 3 and "not told from the untrained base" in said.json["verify"]["verdict"]
+    assert said.code == 3 and "not distinguish this from the untrained base" in said.json["verify"]["verdict"]
     assert said.json["quantize"] == "Q4_K_M" and "--quantize q8_0" in said.err
     said = call(home, *PUSH, "--host", server.url, "--from", "qwen2.5:3b")
     assert said.code == 3 and "as the untrained base does" in said.json["verify"]["verdict"]

@@ -395,7 +395,6 @@ class RunHandle:
         """Show it in a notebook; the curve of a run that is not over is drawn anew whenever it has a score more."""
         display, is_over = import_module("IPython.display"), self.status in OVER
         shown = display.display(display.HTML(self._repr_html_()), display_id=True)
-        if is_over:
-            return
-        last = max((event.seq for event in self.events(DRAWN)), default=0)
-        self.on(lambda _: shown.update(display.HTML(self._repr_html_())), f"{DRAWN},{','.join(ENDS)}", last)
+        if not is_over:
+            last = max((event.seq for event in self.events(DRAWN)), default=0)
+            self.on(lambda _: shown.update(display.HTML(self._repr_html_())), f"{DRAWN},{','.join(ENDS)}", last)

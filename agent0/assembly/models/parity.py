@@ -24,7 +24,6 @@ async def verify(
 ) -> dict[str, object]:
     """Compare a served model with the trained checkpoint. ``verdict`` is a sentence; ``agrees`` needs equal digests and
     templates, and one of these:
-
     - the probes' distance to the trained model is within ``tolerance``, or a twentieth of that to the untrained one;
     - it is about the rounding distance between the server's base and ours, and either less than the distance to the
       untrained model, or the adapter's file is the same. ``base_name`` names that base where the server does not;
