@@ -113,7 +113,7 @@ def test_gates_are_compared_though_they_are_settings_of_evaluation() -> None:
 )
 def test_an_arm_that_cannot_be_is_named(settings: Mapping[str, str], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
-        variant_configs(PLAIN, (Variant("fine"), Variant("odd", settings)))
+        variant_configs(PLAIN, {}, (Variant("fine"), Variant("odd", settings)), Path())
 
 
 @pytest.mark.parametrize(

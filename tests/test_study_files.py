@@ -1,5 +1,6 @@
 """Study files: those of the repository can be executed as they are, and what is no study is refused by name."""
 
+import json
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,8 +11,8 @@ import pytest
 from agent0.assembly.ablations.study import variant_configs
 from agent0.assembly.ablations.study_request import read_study
 from agent0.assembly.runtime.plugins import load_plugin_file
+from agent0.config.catalogue import NOTE, store_of
 from agent0.config.loading import load
-from agent0.config.setting_entries import amended
 from agent0.errors import ConfigError
 from agent0.events.values import Trajectory
 from agent0.experiments.ablation_runs import describe_compute, runs_of_study
@@ -92,16 +93,28 @@ def controls() -> Iterator[None]:
 
 @pytest.mark.usefixtures("controls")
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_every_study_can_be_executed(file: Path) -> None:
+def test_every_study_can_be_executed(file: Path, tmp_path: Path) -> None:
     """Its settings exist, its variants differ and ask for equal attempts, its runs have names."""
     study = read_study(file)
     assert set(study.plugins) <= {str(CONTROLS)}
-    plans = variant_configs(amended(load(study.profile, env={}).run, study.settings), study.variants)
+    plans = variant_configs(load(study.profile, env={}).run, study.settings, study.variants, tmp_path)
     searches = {variant.name: variant.search for variant in study.variants}
     assert len({searches[name] + plan.model_dump_json() for name, plan in plans.items()}) == len(study.variants)
     assert study.question
     assert describe_compute(plans).startswith("Asked of every run alike")
     assert len(runs_of_study(file.stem, plans, study.seeds)) == len(plans) * len(study.seeds)
+
+
+def test_a_variant_names_a_stored_model_and_the_study_its_prompts(tmp_path: Path) -> None:
+    name = "qwen2.5-coder-1.5b-instruct"
+    folder = store_of(tmp_path) / name
+    folder.mkdir(parents=True)
+    (folder / "a.gguf").write_bytes(b"GGUF")
+    (folder / NOTE).write_text(json.dumps({"file": "a.gguf", "bytes": 4, "sha256": "", "licence": "", "source": ""}))
+    variants = [Variant("plain"), Variant("large", {"teacher.model": name})]
+    plans = variant_configs(load("qwen", env={}).run, {"run.teacher.prompts": "programs"}, variants, tmp_path)
+    assert (plans["large"].teacher.model, plans["large"].teacher.prompts) == (str(folder / "a.gguf"), "programs")
+    assert plans["large"].student == plans["plain"].student
 
 
 def answers(seed: int = 0) -> list[ScoredTrajectory]:

@@ -63,6 +63,17 @@ def test_six_hundred_half_requests_keep_no_key_out(folder: Path, text: bytes, ho
         assert client.get("/v1/config").status_code == 200
 
 
+def test_who_was_answered_goes_before_who_has_just_come(folder: Path) -> None:
+    health = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    with viewed(folder, connections_per_address=3) as address, ExitStack() as links:
+        [late] = links.enter_context(sent(address, b"", 1))
+        for _ in range(3):
+            [other] = links.enter_context(sent(address, health, 1))
+            assert other.recv(4096).startswith(b"HTTP/1.1 200 ")
+        late.sendall(health)
+        assert late.recv(4096).startswith(b"HTTP/1.1 200 ")
+
+
 def test_a_stranger_among_too_many_is_refused_with_the_reason(folder: Path) -> None:
     with (
         viewed(folder, connections_per_address=3) as address,

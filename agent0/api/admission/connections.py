@@ -1,11 +1,11 @@
 """Limits on connections and concurrent requests. Clients without a key cannot exhaust them for clients with one.
 
-A connection whose request has not come yet is ended by its deadline, or sooner where too many wait: then the oldest
-goes, and one that has just come stays long enough to say who asks."""
+A connection whose request has not come yet is ended by its deadline, or sooner where too many wait: then those whose
+last request was answered go first, then the oldest. One that has just come stays long enough to say who asks."""
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -33,13 +33,14 @@ class Connections:
         self._all: dict[BoundedProtocol, None] = {}
 
     def add(self, connection: "BoundedProtocol") -> None:
-        """Let ``connection`` wait; where too many do, of its address or in all, the oldest is ended."""
+        """Let ``connection`` wait; where too many do, of its address or in all, one that was answered before is ended,
+        or else the oldest."""
         same_address = self._waiting.setdefault(connection.address, {})
         same_address[connection] = self._all[connection] = None
         if len(same_address) > self._per_address:
-            next(iter(same_address)).end()
+            _first_to_go(same_address).end()
         elif len(self._all) > self._most:
-            next(iter(self._all)).end()
+            _first_to_go(self._all).end()
 
     def remove(self, connection: "BoundedProtocol") -> None:
         """Forget ``connection``: its request has come, or it is closed."""
@@ -50,6 +51,10 @@ class Connections:
             self._waiting.pop(connection.address, None)
 
 
+def _first_to_go(waiting: Mapping["BoundedProtocol", None]) -> "BoundedProtocol":
+    return next((connection for connection in waiting if connection.answered), next(iter(waiting)))
+
+
 class BoundedProtocol(H11Protocol):
     """uvicorn's protocol, with a deadline for heads and with ``Connections`` that bound how many wait."""
 
@@ -57,7 +62,7 @@ class BoundedProtocol(H11Protocol):
         super().__init__(**settings)
         self._bounds = connections
         self._deadline: asyncio.TimerHandle | None = None
-        self.address = ""
+        self.address, self.answered = "", False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         """Wait for the first request."""
@@ -78,6 +83,7 @@ class BoundedProtocol(H11Protocol):
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
+        self.answered = True
         if not self.transport.is_closing():
             self._wait()
         super().on_response_complete()

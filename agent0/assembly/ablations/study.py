@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import fcntl
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -99,16 +100,23 @@ class _StudyProgress:
         return (running + waiting * mean) / max(1, min(self.request.jobs, waiting + len(self.began)))
 
 
-def variant_configs(base: RunConfig, variants: Sequence[Variant]) -> dict[str, RunConfig]:
-    """Make the run settings of each variant: variant name -> settings.
+_role = re.compile(r"(run\.)?(student|teacher)\.")
+
+
+def variant_configs(
+    base: RunConfig, of_study: Mapping[str, str], variants: Sequence[Variant], home: Path
+) -> dict[str, RunConfig]:
+    """Make the run settings of each variant: variant name -> settings. ``of_study`` has those of all variants; models
+    are named in the data folder ``home``.
 
     Raises:
         ConfigError: a setting that is none, does not fit, or names what there is not; the variant is named.
     """
-    plans = {}
+    plans, shared = {}, amended(base, of_study, home)
+    of_roles = {key: text for key, text in of_study.items() if _role.match(key)}  # a variant's model keeps these
     for variant in variants:
         try:
-            plans[variant.name] = with_questions(amended(base, variant.settings))
+            plans[variant.name] = with_questions(amended(shared, of_roles | dict(variant.settings), home))
             check_names(plans[variant.name])
         except ConfigError as error:
             raise ConfigError(
@@ -192,7 +200,7 @@ async def _planned(settings: Settings, request: StudyRequest) -> tuple[Path, dic
     of_study = request.study.settings.items()
     study_settings = {key: text for key, text in of_study if key.removeprefix("run.") not in typed_keys}
     base = (await with_policy(settings)).run
-    plans = variant_configs(amended(base, study_settings), variants)
+    plans = variant_configs(base, study_settings, variants, settings.home)
     ablations = runs_of_study(request.name, plans, request.seeds)
     if request.study.shared_start:
         ablations = with_shared_start(ablations)
