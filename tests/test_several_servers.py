@@ -5,6 +5,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from agent0.assembly.routing.billing import vendor_billing
 from agent0.assembly.routing.server_probes import described
 from agent0.assembly.runtime.execution import moved_servers
 from agent0.config.loading import load
-from agent0.errors import Agent0Error, ConfigError, DependencyError, OperationError, RefusedError
+from agent0.errors import Agent0Error, ConfigError, DependencyError, ModelChangedError, OperationError, RefusedError
 from agent0.events.base import record
 from agent0.events.runs import RunResumed
 from agent0.infra.models.openai import several
@@ -82,7 +83,7 @@ async def test_calls_are_spread_by_how_many_each_has(model: OpenAIServers, pair:
 async def test_what_fails_on_one_is_written_by_the_other(fault: str, pair: list[OpenAIStandIn]) -> None:
     expected = await alone(pair[1], 12)
     model = opened(*(server.url for server in pair), silent_s=0.5 if fault == "silent" else 30)
-    await asyncio.gather(*(member.server.profile() for member in model._members))
+    await model.check()
     pair[0].faults[:] = [fault] * 12
     assert await written(model, 12) == expected
     assert turns(pair[0]) >= 1 and turns(pair[1]) == 24
@@ -104,6 +105,27 @@ async def test_one_that_died_is_left_alone_and_comes_back(pair: list[OpenAIStand
     await model.close()
 
 
+@pytest.mark.parametrize("renamed", [True, False])
+async def test_one_that_comes_back_as_another_is_refused_by_name(renamed: bool, pair: list[OpenAIStandIn]) -> None:
+    model = opened(*(server.url for server in pair), model="", tokenizer="")
+    await model.check()
+    pair[0].faults[:] = ["down"] * 40
+    await written(model, 4)
+    pair[0].faults.clear()
+    pair[0].models, pair[0].level = ("other",) if renamed else ("student",), "tokens" if renamed else "logprobs"
+    asked, model._members[0].breaker.until = len(pair[0].asked), 0.0
+    assert len(await written(model, 8)) == 8
+    assert not any(len(body["messages"]) > 1 for path, body in pair[0].asked[asked:] if "messages" in body)
+    model._members[0].breaker.until = 0.0
+    model._members[1].fail(inf)
+    with pytest.raises(ModelChangedError, match=pair[0].url) as refused:
+        await model.generate(ask())
+    assert ("other" if renamed else "logprobs") in refused.value.why
+    pair[0].models, pair[0].level, model._members[0].breaker.until = ("student",), "tokens", 0.0
+    assert (await model.generate(ask())).capture == "tokens" and model._members[0].joined
+    await model.close()
+
+
 async def test_where_all_died_the_call_waits_as_for_one(pair: list[OpenAIStandIn]) -> None:
     with ExitStack() as stack:
         urls = [stack.enter_context(serving()).url for _ in range(2)]
@@ -118,7 +140,7 @@ async def test_where_all_died_the_call_waits_as_for_one(pair: list[OpenAIStandIn
 
 async def test_what_was_heard_is_not_written_again(pair: list[OpenAIStandIn]) -> None:
     model, heard = opened(*(server.url for server in pair)), list[str]()
-    await asyncio.gather(*(member.server.profile() for member in model._members))
+    await model.check()
     for server in pair:
         server.faults[:] = ["broken"]
     with pytest.raises(Agent0Error):
@@ -131,7 +153,7 @@ async def test_one_whose_tries_have_a_price_is_asked_once_a_call(pair: list[Open
     both = ",".join(f"{server.url}/v1" for server in pair)
     model = several.opened(actor("", base_url=both), None, shared=None, patient=False)
     assert isinstance(model, OpenAIServers)
-    await asyncio.gather(*(member.server.profile() for member in model._members))
+    await model.check()
     pair[0].faults[:] = ["down"]
     with pytest.raises(Agent0Error):
         await model.generate(ask())

@@ -5,8 +5,8 @@ turn. Token ids go out and come back where a server takes them, so that nothing 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -166,11 +166,13 @@ class OpenAIServer:
             why = f"It was asked for {asked}. The answer is not learned from."
             raise TransientError(f"The server at {self._root} answered as {', '.join(sorted(authors))}.", why)
 
-    async def profile(self) -> Profile:
-        """Find out, once, what the server has and gives; errors as for ``generate``."""
+    async def profile(self, accept: Callable[[Profile], Profile] | None = None) -> Profile:
+        """Find out, once, what the server has and gives; errors as for ``generate``. ``accept`` returns what the server
+        has at this moment, or refuses it."""
         async with self._finding:
-            if self._found is None:
-                self._found = await self._find()
+            if self._found is None or accept:
+                profile = accept(await self._find()) if accept else await self._find()
+                self._found = self._found or profile
                 self.name = model_name(self._found.model)
             return self._found
 
@@ -196,16 +198,11 @@ class OpenAIServer:
         await self._gathered.close()
         await self._connection.close()
 
-    @asynccontextmanager
-    async def _adapted(self, profile: Profile, adapter: Artifact | None) -> AsyncIterator[dict[str, object]]:
+    def _adapted(self, profile: Profile, adapter: Artifact | None) -> AbstractAsyncContextManager[dict[str, object]]:
         """What a request says for ``adapter`` to answer, as long as this is held."""
         if profile.adapters is None and adapter:
             raise self._unswapped()
-        if profile.adapters is None:
-            yield {}
-            return
-        async with profile.adapters.using(adapter) as fields:
-            yield fields
+        return profile.adapters.using(adapter) if profile.adapters else nullcontext(NOTHING)
 
     def _unswapped(self) -> RefusedError:
         why = "Those of llama.cpp and vLLM are, where run.<role>.tokenizer is the folder of the server's weights."

@@ -3,12 +3,12 @@ left alone for a while, and its calls go to the others."""
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 from time import monotonic
 
-from agent0.errors import Agent0Error, DependencyError, RefusedError, TransientError
+from agent0.errors import Agent0Error, DependencyError, ModelChangedError, RefusedError, TransientError
 from agent0.infra.models.openai.provider import OpenAIServer, Profile
 from agent0.ports.models import GenerateRequest, Generation, Listen
 from agent0.ports.storage import Artifacts
@@ -21,18 +21,21 @@ ALONE_S = 2.0
 
 @dataclass
 class _Member:
-    """A server with its address, how it fares, how many calls it has, and when one failed last."""
+    """A server with its address, how it fares, whether it is known for a copy since a call failed last, how many calls
+    it has, and when that was."""
 
     server: OpenAIServer
     address: str
     breaker: Breaker
+    entry: asyncio.Lock = field(default_factory=asyncio.Lock)
+    joined: bool = False
     calls: int = 0
     failed_s: float = -inf
 
     def fail(self, begun_s: float) -> None:
         """Note a call that failed; those that had begun before another did say nothing new."""
         if begun_s > self.failed_s:
-            self.failed_s = monotonic()
+            self.failed_s, self.joined = monotonic(), False
             self.breaker.fail(self.failed_s)
 
 
@@ -56,6 +59,7 @@ class OpenAIServers:
             for one in actors
         ]
         self.name, self._patient = self._members[0].server.name, patient
+        self._first: tuple[str, Profile] | None = None
 
     async def generate(self, request: GenerateRequest) -> Generation:
         """Write one turn on one server, and where that fails on the next, until each has failed; errors are those of
@@ -67,6 +71,7 @@ class OpenAIServers:
             left.remove(member)
             member.calls, begun_s = member.calls + 1, monotonic()
             try:
+                await self._join(member)
                 turn = await member.server.generate(replace(request, listen=heard))
             except (DependencyError, TransientError) as error:
                 member.fail(begun_s)
@@ -90,25 +95,43 @@ class OpenAIServers:
         """
         checks = (member.server.check(rank) for member in self._members)
         results = await asyncio.gather(*checks, return_exceptions=True)
-        profiles = {
-            member.address: result
-            for member, result in zip(self._members, results, strict=True)
-            if isinstance(result, Profile)
-        }
+        profiles = [(m, r) for m, r in zip(self._members, results, strict=True) if isinstance(r, Profile)]
         for result in results:
             if isinstance(result, BaseException) and not (profiles and isinstance(result, DependencyError)):
                 raise result
-        (address, first), *others = profiles.items()
-        for other, profile in others:
-            if _essence(profile) != _essence(first):
-                why = f"{address} has {_essence(first)}, {other} has {_essence(profile)}."
-                raise RefusedError("These servers are no copies of one another.", why, "Correct run.<role>.base_url.")
-        return replace(first, away=tuple(one.address for one in self._members if one.address not in profiles))
+        for member, profile in profiles:
+            self._copy(member.address, profile)
+            member.joined = True
+        present = [member.address for member, _ in profiles]
+        away = tuple(member.address for member in self._members if member.address not in present)
+        return replace(profiles[0][1], away=away)
 
     async def close(self) -> None:
         """Close the connections."""
         for member in self._members:
             await member.server.close()
+
+    async def _join(self, member: _Member) -> None:
+        """Raises ModelChangedError where ``member``, which was not asked yet or failed, is no copy of the others."""
+        async with member.entry:
+            if member.joined:
+                return
+            try:
+                await member.server.profile(lambda profile: self._copy(member.address, profile))
+            except RefusedError as error:
+                if self._first is None:
+                    raise
+                fix = "Serve the model of the others there, or take it out of run.<role>.base_url."
+                raise ModelChangedError(f"A copy of the model at {member.address}", error.why, fix) from error
+            member.joined = True
+
+    def _copy(self, address: str, profile: Profile) -> Profile:
+        """``profile`` of the server at ``address``; raises RefusedError where it is not as the first one's was."""
+        first_address, first = self._first = self._first or (address, profile)
+        if _essence(profile) != _essence(first):
+            why = f"{first_address} has {_essence(first)}, {address} has {_essence(profile)}."
+            raise RefusedError("These servers are no copies of one another.", why, "Correct run.<role>.base_url.")
+        return profile
 
     def _chosen(self, left: Sequence[_Member], first: bool) -> _Member | None:
         """The one of ``left`` that is asked next: of those that work, that with the fewest calls. The ``first`` try of
