@@ -23,6 +23,7 @@ from tests.adapters import adapter, tensors
 from tests.conformance_model import ask, essence
 from tests.memory import MemoryArtifacts
 from tests.openai_server import Drawn, OpenAIStandIn, actor, serving
+from tests.patience import until
 
 
 @pytest.fixture
@@ -114,6 +115,19 @@ async def test_an_answer_in_another_name_is_no_answer(model: OpenAIServer, serve
             await model.generate(replace(ask(), adapter=which))
     wrong["model"] = ""
     assert (await model.generate(replace(ask(), adapter=one))).token_ids
+
+
+async def test_the_look_after_an_answer_waits_for_no_generation(server: OpenAIStandIn, tmp_path: Path) -> None:
+    model = OpenAIServer(actor(server.url, parallel=1), MemoryArtifacts(), shared=tmp_path / "adapters")
+    await model.generate(ask())
+    asked = len(calls(server, "completions"))
+    server.faults[:] = ["hang"]
+    waiting = asyncio.create_task(model.generate(ask()))
+    await until(lambda: len(calls(server, "completions")) > asked, "the call that hangs")
+    assert list(await asyncio.wait_for(model.models(), 120)) == ["student"] and not waiting.done()
+    server.hung.set()
+    await waiting
+    await model.close()
 
 
 async def test_one_that_is_lost_while_it_writes_is_found_out(model: OpenAIServer, server: OpenAIStandIn) -> None:

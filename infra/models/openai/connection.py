@@ -63,15 +63,18 @@ class Connection:
                 verify=_authorities(), timeout=timeout, follow_redirects=False, event_hooks={"response": [readable]}
             ),
         )
-        self._slots = Slots(f"The server at {root}", actor.parallel, actor.timeout_s if patient else 0)
+        server, patience_s = f"The server at {root}", actor.timeout_s if patient else 0
+        self._slots, self._looks = (Slots(server, actor.parallel, patience_s) for _ in range(2))
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
 
     async def request(self, method: str, path: str, content: Any = None) -> Any:
-        """Return the JSON that it answers; errors as ``agent0.infra.models.calls.refusals.refusal`` has them."""
-        return await self._call(partial(self._once, method, path, content))
+        """Return the JSON that it answers; errors as ``agent0.infra.models.calls.refusals.refusal`` has them. A GET
+        takes no generation's turn, and waits for none."""
+        slots = self._looks if method == "GET" else self._slots
+        return await self._call(slots, partial(self._once, method, path, content))
 
     async def written(
         self,
@@ -89,9 +92,9 @@ class Connection:
         Raises:
             DependencyError, TransientError, OperationError, AuthError: as ``OpenAIServer.generate``.
         """
-        return await self._call(partial(self._read, path, content, reading, private, listen), turn)
+        return await self._call(self._slots, partial(self._read, path, content, reading, private, listen), turn)
 
-    async def _call(self, ask: Callable[[], Awaitable[T]], turn: int = 0) -> T:
+    async def _call(self, slots: Slots, ask: Callable[[], Awaitable[T]], turn: int = 0) -> T:
         """Ask in a slot, and once more where the connection was closed before the answer began."""
 
         async def sure() -> T:
@@ -102,7 +105,7 @@ class Connection:
                     raise
                 return await ask()
 
-        return await self._slots.call(sure, turn)
+        return await slots.call(sure, turn)
 
     async def _once(self, method: str, path: str, content: Any) -> Any:
         url = self.root + path
