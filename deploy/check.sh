@@ -53,7 +53,7 @@ if [[ " $parts " == *" kind "* ]]; then
 	kind create cluster --name "$name" --kubeconfig "$work/kubeconfig"
 	export KUBECONFIG="$work/kubeconfig"
 	for target in core api train; do kind load docker-image --name "$name" "agent0:0.1.0-$target"; done
-	agent0 cluster keys "$work/keys" --host agent0-nats --at /etc/agent0/log
+	agent0 cluster keys "$work/keys" --host=agent0-nats{,-{0..2}.agent0-nats-headless} --at /etc/agent0/log
 	for folder in server admin conductor teacher student verifier trainer projector api; do
 		kubectl create secret generic "agent0-key-$folder" --from-file="$work/keys/$folder"
 	done

@@ -6,9 +6,11 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 import yaml
 from jsonschema import Draft7Validator
@@ -308,14 +310,36 @@ async def test_the_log_server_of_the_chart_takes_the_keys_that_we_make(render: R
             server.terminate()
 
 
-def test_three_servers_read_their_configuration(render: Render, tmp_path: Path) -> None:
-    make_keys(tmp_path / "keys", ["127.0.0.1"])
+async def test_servers_join_by_certificates_that_name_where_they_are(render: Render, tmp_path: Path) -> None:
     config = named(render(), "ConfigMap")["agent0-nats-config"]["data"]["nats.conf"]
+    routes = re.findall(r"nats://([a-z0-9.-]+):6222", config)
+    make_keys(tmp_path / "keys", ["127.0.0.1", "agent0-nats", *routes])
     config = config.replace("/etc/nats-certs/nats", str(tmp_path / "keys" / "server"))
-    (tmp_path / "nats.conf").write_text(config.replace("../nats-certs/nats", "keys/server"))
-    command = [binary(), "-t", "-c", tmp_path / "nats.conf"]
-    done = subprocess.run(command, env={"SERVER_NAME": "n"}, capture_output=True, text=True, timeout=20)
-    assert done.returncode == 0, done.stderr
+    config = config.replace("../nats-certs/nats", "keys/server")
+    ports = [[free_port() for _ in ("clients", "routes", "monitor")] for _ in range(2)]
+    async with AsyncExitStack() as stack:
+        for number, (clients, joined, monitor) in enumerate(ports):
+            own = config.replace("0.0.0.0:4222", f"127.0.0.1:{clients}").replace("0.0.0.0:6222", f"127.0.0.1:{joined}")
+            own = own.replace("0.0.0.0:8222", f"127.0.0.1:{monitor}").replace('"/data"', f'"{tmp_path}/store-{number}"')
+            others = ", ".join(f'"nats://127.0.0.1:{port[1]}"' for port in ports)
+            (tmp_path / f"{number}.conf").write_text(re.sub(r"routes: .*", f"routes: [{others}]", own))
+            command = [binary(), "-c", tmp_path / f"{number}.conf"]
+            server = subprocess.Popen(command, env={"SERVER_NAME": f"n-{number}"}, stderr=subprocess.DEVNULL)
+            stack.callback(server.wait)
+            stack.callback(server.terminate)
+        for _, _, monitor in ports:
+            await answering(monitor)
+            await until(lambda at=monitor: httpx2.get(f"http://127.0.0.1:{at}/routez").json()["routes"], "a route")  # type: ignore[misc]
+            cluster = httpx2.get(f"http://127.0.0.1:{monitor}/varz").json()["cluster"]
+            assert cluster["tls_required"] and cluster["tls_verify"]
+
+
+def test_the_guide_names_each_server_that_is_joined(render: Render) -> None:
+    config = named(render(), "ConfigMap")["agent0-nats-config"]["data"]["nats.conf"]
+    [line] = re.findall(r"^agent0 cluster keys.*--at.*", (ROOT / "docs/guide/deployment.md").read_text(), re.MULTILINE)
+    words = tell("bash", "-c", f"echo {line}").stdout.split()
+    hosts = [word.removeprefix("--host=") for word in words if word.startswith("--host=")]
+    assert hosts == ["agent0-nats", *re.findall(r"nats://([a-z0-9.-]+):6222", config)]
 
 
 def free_port() -> int:
