@@ -100,11 +100,14 @@ def _moved(servers: dict[str, str]) -> Row:
 
 
 def _evaluated(e: Recorded, x: checkpoints.CheckpointEvaluated) -> Row:
-    if x.split != "test":
-        return {}
-    if x.forced_tool:
-        return {"forced_tool": x.accuracy}
-    return {"heldout_last" if x.evaluation.endswith("-test-final") else "heldout_first": x.accuracy}
+    return {held_out_column(x.evaluation, x.forced_tool): x.accuracy} if x.split == "test" else {}
+
+
+def held_out_column(evaluation: str, forced_tool: bool) -> str:
+    """The column of a run's row that has the accuracy of this evaluation, which is one on the test set."""
+    if forced_tool:
+        return "forced_tool"
+    return "heldout_last" if evaluation.endswith("-test-final") else "heldout_first"
 
 
 _CHANGES: dict[type[Event], Callable[[Recorded, Any], Row]] = {

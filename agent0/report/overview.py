@@ -9,7 +9,7 @@ from agent0.projections.evaluations import learning_curve, list_evaluations, sco
 from agent0.projections.failures import list_missing
 from agent0.projections.indexes import rejections
 from agent0.projections.iterations import list_iterations
-from agent0.projections.runs import iterations_made, show_run
+from agent0.projections.runs import held_out_column, iterations_made, show_run
 from agent0.projections.training_steps import list_trainings
 from agent0.projections.verdicts import opinions
 from agent0.report.alarm_groups import grouped
@@ -97,12 +97,8 @@ def _held_out(row: Row, tests: list[Row]) -> Row:
     """The test scores of the run of ``row``: those of ``tests`` that a fork shares where it has none of its own."""
     scores: Row = {}
     for test in tests:
-        if test["forced_tool"]:
-            scores["forced_tool"] = test["accuracy"]
-        elif test["evaluation"].endswith("-final"):
-            scores["heldout_last"] = test["accuracy"]
-        else:
-            scores.setdefault("heldout_first", test["accuracy"])
+        name = held_out_column(test["evaluation"], test["forced_tool"])
+        scores[name] = scores.get(name, test["accuracy"]) if name == "heldout_first" else test["accuracy"]
     return {name: score for name, score in scores.items() if row[name] is None}
 
 
@@ -124,7 +120,7 @@ def rows_for_people(summary: Row) -> list[Row]:
     kinds = {True: f"{start}, tool forced (control)", False: start}
     rows = []
     for test in summary["test"]:
-        trained = not test["forced_tool"] and test["evaluation"].endswith("-final")
+        trained = held_out_column(test["evaluation"], test["forced_tool"]) == "heldout_last"
         rows.append(
             {
                 "student": f"trained ({test['checkpoint']})" if trained else kinds[bool(test["forced_tool"])],
