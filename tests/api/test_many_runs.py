@@ -2,7 +2,7 @@
 
 import random
 import re
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -272,6 +272,12 @@ def test_lines_on_each_other_are_all_seen() -> None:
     assert [line.above for line in chart.lines] == [2, 1, 1, 0, 0]
     same = run_chart(metrics()["curve/validation"], "step", [*"abcdef"], lines[:1] * 6, 0.0)
     assert [line.above for line in same.lines] == [3, 3, 3, 2, 1, 0]
+    rng = random.Random(7)
+    many = [LineValues((0.0, 1.0, 2.0), ys, ys) for ys in (tuple(rng.choices((0.1, 0.5), k=3)) for _ in range(40))]
+    drawn = run_chart(metrics()["curve/validation"], "step", [*map(str, range(40))], many, 0.0).lines
+    shared = [{*pairwise(line.points.split())} for line in drawn]
+    for n, line in enumerate(drawn):
+        assert line.above == min(3, sum(not shared[n].isdisjoint(later) for later in shared[n + 1 :]))
     style = static_files()["pages.css"].decode()
     widths = [float(re.findall(rf"\.u{n} \.run {{ stroke-width: (\d+)", style)[0]) for n in (1, 2, 3)]
     assert widths == sorted(set(widths)) and widths[0] > 2

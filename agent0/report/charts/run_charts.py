@@ -2,6 +2,7 @@
 Places and numbers only; a template draws."""
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -175,12 +176,16 @@ def run_chart(
     return RunChart(metric, across, up, tuple(_apart(lines)))
 
 
-def _apart(lines: Sequence[RunLine]) -> Iterator[RunLine]:
+def _apart(lines: Sequence[RunLine]) -> list[RunLine]:
     """``lines``, each with how many later ones would hide a stretch of it."""
-    stretches = [{*pairwise(line.points.split())} for line in lines]
-    for number, line in enumerate(lines):
-        above = sum(not stretches[number].isdisjoint(later) for later in stretches[number + 1 :])
-        yield replace(line, above=min(MOST_ABOVE, above))
+    later, counted = defaultdict[tuple[str, str], set[int]](set), list[RunLine]()
+    for number, line in reversed([*enumerate(lines)]):
+        stretches = [later[stretch] for stretch in {*pairwise(line.points.split())}]
+        counted.append(replace(line, above=min(MOST_ABOVE, len(set[int]().union(*stretches)))))
+        for hiding in stretches:
+            if len(hiding) < MOST_ABOVE:  # more of them change no count
+                hiding.add(number)
+    return counted[::-1]
 
 
 def smoothed(values: Sequence[float], weight: float) -> list[float]:
