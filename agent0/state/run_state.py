@@ -1,7 +1,7 @@
 """The state of a run as a fold over its events: immutable, so that any past state can be kept and compared."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Literal
 
 from agent0.events.base import sha256
@@ -16,9 +16,6 @@ from agent0.state.run_clock import RESTING, RunClock
 
 Phase = Literal["baseline", "tasks", "measuring", "training", "evaluating", "judging", "final", "done"]
 Status = Literal["running", "paused", "failed", "finished", "cancelled"]
-
-LEARNING = ("iteration", "phase", "entered", "pending", "candidate", "tasks", "task_target", "rows_before", "authors")
-"""Fields of ``Learning``."""
 
 BASE = "base"
 """The checkpoint id of a model as a run began with it: untrained, or with the adapter that the run was given."""
@@ -269,12 +266,12 @@ class RunState:
 
     def beside(self, trained: "RunState") -> "RunState":
         """``trained``, which came of ``in_training``, with the present iteration beside it again."""
-        return replace(trained, learning=trained.as_learning, **{name: getattr(self, name) for name in LEARNING})
+        return replace(trained, learning=trained.as_learning, **vars(self.as_learning))
 
     @property
     def as_learning(self) -> Learning:
         """The present iteration as the one before the next."""
-        return Learning(**{name: getattr(self, name) for name in LEARNING})
+        return Learning(**{field.name: getattr(self, field.name) for field in fields(Learning)})
 
     @property
     def tasks_asked(self) -> int:
