@@ -318,12 +318,12 @@ async def _check_free(server: OllamaModels, name: str) -> None:
 
 async def _quantisation(server: OllamaModels, level: str, base: str) -> str:
     """``level``, or that of the server's model ``base``, as it names it; empty where nothing is to be quantised."""
-    if not level and base:
+    if inherited := bool(base and not level):
         details = (await server.show(base)).get("details") or {}
         level = str(details.get("quantization_level") or "")
     level = "" if level.upper() in ("F32", "UNKNOWN") else level.upper()
     if level and level not in QUANTISED:
-        why = f"It does to {', '.join(QUANTISED)}" + (f"; {base} is {level}." if base else ".")
+        why = f"It does to {', '.join(QUANTISED)}" + (f"; {base} is {level}." if inherited else ".")
         raise OperationError(f"Ollama does not quantise to {level}.", why, "Name one of them with --quantize.")
     return level
 
