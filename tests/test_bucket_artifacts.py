@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import monotonic
+from types import SimpleNamespace
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
@@ -178,6 +179,24 @@ async def test_a_store_that_takes_nothing_says_why_in_one_sentence(
         bucket.refuse = 0
         await here.share()
         assert bucket.objects, "it is sent when the store takes it again"
+
+
+async def test_a_store_that_keeps_less_than_it_took_is_given_a_pause(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Short(dict[str, bytes]):
+        def __setitem__(self, key: str, body: bytes) -> None:
+            super().__setitem__(key, body if pauses else body[:-1])
+
+    async def pause(seconds: float) -> None:
+        pauses.extend([seconds] if seconds else [])
+
+    pauses, bucket.objects = list[float](), Short()
+    monkeypatch.setattr(objects, "asyncio", SimpleNamespace(sleep=pause))
+    with host(tmp_path, patience_s=5) as here:
+        here.put(b"abc")
+        await here.share()
+    assert pauses == [objects.PAUSE_S] and [*bucket.objects.values()] == [b"abc"]
 
 
 async def test_what_no_event_names_is_collected_when_it_is_old(bucket: Bucket, tmp_path: Path) -> None:

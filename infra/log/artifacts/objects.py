@@ -79,12 +79,12 @@ class ArtifactObjects:
         while await self._size(artifact) != artifact.size:
             if why and monotonic() > deadline:
                 raise DependencyError("shared artifact store", why, fix)
+            await asyncio.sleep(PAUSE_S if why else 0)
             try:
                 await self._persistently(send)
                 why, fix = f"It does not hold the {artifact.size:,} bytes that it took.", "Look whether it works."
             except FileNotFoundError as error:  # no bucket; or all parts are there, and the answer to the last was lost
                 why, fix = _reason(error), "Make the bucket, or name another: artifacts.store"
-                await asyncio.sleep(PAUSE_S)
 
     async def get(self, artifact: Artifact, path: Path) -> None:
         """Write the content into ``path``, behind what an earlier try left there.
