@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from agent0.events import checkpoints as facts
 from agent0.events.base import Recorded
 from agent0.projections.base import Row, as_json, projection, select, stamp
-from agent0.projections.runs import lineage
+from agent0.projections.runs import lineage, parent_of
 
 _COPIED = {
     "evaluation", "checkpoint", "iteration", "split", "forced_tool", "n", "correct", "accuracy", "lower95", "upper95",
@@ -124,10 +124,18 @@ def validations_with_shared(db: sqlite3.Connection, run: str) -> list[Row]:
 def shared_curve(db: sqlite3.Connection, run: str) -> list[Row]:
     """The points of the learning curve that a fork shares with its parents and did not score anew: those of
     ``learning_curve``, each with the ``run`` that made it."""
+    if not parent_of(db, run):
+        return []
     shared = {row["iteration"]: row["run"] for row in validations_with_shared(db, run)}
     curves = {owner: learning_curve(db, owner) for owner in {*shared.values()} - {run}}
     points = [{**point, "run": owner} for owner, curve in curves.items() for point in curve]
     return sorted((p for p in points if shared.get(p["iteration"]) == p["run"]), key=lambda p: p["iteration"])
+
+
+def curve_with_shared(db: sqlite3.Connection, run: str) -> list[Row]:
+    """The ``learning_curve`` of ``run``, of a fork behind the points that it shares with its parents."""
+    points = [{name: value for name, value in point.items() if name != "run"} for point in shared_curve(db, run)]
+    return points + learning_curve(db, run)
 
 
 def learning_curve(db: sqlite3.Connection, run: str) -> list[Row]:

@@ -6,7 +6,9 @@ from contextlib import closing
 
 import pytest
 
+from agent0.assembly.tracking.measured import measured
 from agent0.events.base import Recorded
+from agent0.projections.evaluations import curve_with_shared
 from agent0.report.answers import FEW
 from agent0.report.benchmark_findings import bench_findings
 from agent0.report.findings import findings
@@ -137,6 +139,9 @@ def test_a_target_that_rests_on_few_tasks_says_so(pages: list[str]) -> None:
 def test_a_page_of_a_fork_compares_with_what_its_parent_scored() -> None:
     for number in (2, test_forking.PLACES - 1):
         with closing(told([*test_forking.forked(test_forking.place(number))])) as db:
+            curve = [point["iteration"] for point in curve_with_shared(db, "f1")]
+            measures = [row["step"] - 1 for row in measured(db, "f1").rows() if row["curve/validation"] is not None]
+            assert curve == measures == [-1, 0, 1, 2] and "run" not in curve_with_shared(db, "f1")[0]
             found, held = findings(db, NOWHERE, "f1"), overview(db, "f1")
             assert number > 2 or "Held-out test" in page(db, NOWHERE, "f1")
         assert [one["evaluation"] for one in found["test"]] == [one["evaluation"] for one in held["test"]]

@@ -5,7 +5,7 @@ from typing import TypedDict
 
 from agent0.projections.alarms import list_alarms
 from agent0.projections.base import Row
-from agent0.projections.evaluations import learning_curve, list_evaluations, scores_with_shared
+from agent0.projections.evaluations import learning_curve, list_evaluations, scores_with_shared, shared_curve
 from agent0.projections.failures import list_missing
 from agent0.projections.indexes import rejections
 from agent0.projections.iterations import list_iterations
@@ -34,7 +34,7 @@ class DeepParts(TypedDict):
 
 def overview(db: sqlite3.Connection, run: str, here: LocalState = NOWHERE, *, deep: DeepParts | None = None) -> Row:
     """Collect everything that ``run show --json`` prints. ``validation`` has one entry per iteration, ``base`` being
-    -1. ``test`` begins with what a fork shares with its parents and did not score anew. ``here``: what this machine
+    -1; ``shared`` has those of its parents in a fork, and ``test`` begins with theirs. ``here``: what this machine
     knows of the runs of a data folder (``agent0.assembly.log.carriers``). ``deep``: what ``deep_parts`` gave before,
     None: it is read now.
 
@@ -55,6 +55,7 @@ def overview(db: sqlite3.Connection, run: str, here: LocalState = NOWHERE, *, de
         "iterations": iterations,
         "tasks_asked": iterations * config["tasks"] + contrast["refilled"],
         **contrast,
+        "shared": shared_curve(db, row["run"]),
         "validation": learning_curve(db, row["run"]),
         "evaluating": _under_way(scores) if row["status"] in ("running", "paused") else [],
         "test": [_measured(e) for e in tests],

@@ -64,8 +64,10 @@ def test_before_it_is_scored_itself_a_fork_has_only_shared_scores(tmp_path: Path
 def test_the_curve_of_a_fork_begins_with_that_of_its_parent(branched: TestClient) -> None:
     curves = {run: branched.get(f"/v1/runs/{run}/curve").json()["data"] for run in ("r1", "f1")}
     shared = [point["validation"] for point in curves["r1"] if point["iteration"] < 1]
-    own = [point["validation"] for point in curves["f1"]]
-    assert len(shared) == 2 and len(own) == 1
+    whole = [point["validation"] for point in curves["f1"]]
+    own = whole[2:]
+    assert len(shared) == 2 and len(own) == 1 and whole == shared + own
+    assert [row["curve"] for row in branched.get("/runs.json").json()["runs"] if row["run"] == "f1"] == [whole]
     lines = branched.get("/compare.json?run=r1&run=f1").json()["drawn"][0]["lines"]
     assert lines[0]["x"] == lines[1]["x"] == [0, 1, 2]
     assert lines[1]["y"] == pytest.approx([*shared, *own], abs=1e-5)

@@ -16,7 +16,7 @@ from agent0.projections.base import Row
 from agent0.projections.budgets import list_budgets
 from agent0.projections.checkpoints import find_checkpoint, list_checkpoints, requested_trainings
 from agent0.projections.evaluation_items import evaluated_run, list_items
-from agent0.projections.evaluations import list_evaluations, shared_curve
+from agent0.projections.evaluations import list_evaluations
 from agent0.projections.events import begun_in_parent, extent_of, first_event, iteration_starts, newest_lines
 from agent0.projections.rewards import explain_rewards
 from agent0.projections.runs import resolve, show_run
@@ -48,7 +48,6 @@ def run_data(context: ApiContext, db: sqlite3.Connection, run: str, at: int) -> 
     alarms = [{**row, "evidence": shown_by(row)} for row in summary["alarms"]]
     return {
         "run": summary,
-        "shared": shared_curve(db, name) if summary["parent"] else [],
         "why": {**why, **shown},
         "alarms": alarms,
         "scores": rows_for_people(summary),

@@ -14,9 +14,9 @@ from agent0.assembly.log.carriers import carried
 from agent0.assembly.requests.run_deletion import tags_of
 from agent0.assembly.runtime.read_models import NothingError
 from agent0.projections.base import Row
-from agent0.projections.evaluations import validations
 from agent0.projections.runs import EVERY, list_runs, run_labels, run_places
 from agent0.report.charts.run_charts import Style, thinned
+from agent0.report.charts.run_series import VALIDATION, metrics, series
 
 COLUMNS = {
     "status": "status",
@@ -63,9 +63,8 @@ def runs(
     try:
         with context.tables() as live, context.tables(at) as db:
             rows, labels = list_runs(db, limit + 1, after, hidden, chosen), run_labels(db)
-            names = [row["run"] for row in rows]
-            places = run_places(live, names)
-            curves = {run: [value for _, _, value in validations(db, run)] for run in names}
+            places = run_places(live, [row["run"] for row in rows])
+            curves = {row["run"]: [*series(db, row, metrics()[VALIDATION], "step").ys] for row in rows}
     except NothingError:
         pass
     listed = keyed_page(carried(context.settings, rows), limit, "run")

@@ -16,7 +16,7 @@ from agent0.assembly.validate.question_ledger import question_ledger
 from agent0.projections.attempts import list_attempts, show_attempt
 from agent0.projections.base import Row
 from agent0.projections.evaluation_items import evaluated_run, list_items
-from agent0.projections.evaluations import learning_curve
+from agent0.projections.evaluations import curve_with_shared
 from agent0.projections.events import story
 from agent0.projections.rewards import explain_rewards
 from agent0.projections.runs import RunFilter, list_runs, resolve
@@ -80,7 +80,7 @@ def why(context: Context, run: Run, at: At = 0) -> Row:
 def curve(context: Context, run: Run, at: At = 0) -> Page:
     """The learning curve: a row an iteration, -1 being the untrained student."""
     with context.tables(at) as db:
-        return Page(data=learning_curve(db, resolve(db, run)))
+        return Page(data=curve_with_shared(db, resolve(db, run)))
 
 
 @router.get("/{run}/metrics", operation_id="show_metrics")

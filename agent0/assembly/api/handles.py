@@ -388,7 +388,7 @@ class RunHandle:
         style = ";".join(f"--{name}:{colour}" for name, colour in _COLOURS.items())
         scores = html_table(rows_for_people(summary)) if summary["test"] else ""
         start = first_student(summary["student_adapter"])
-        curve = drawn_curve(self.id, summary["validation"], summary["test"], start)
+        curve = drawn_curve(self.id, summary["shared"] + summary["validation"], summary["test"], start)
         return f'<div style="{style};max-width:720px">{head}{curve}{scores}</div>'
 
     def _ipython_display_(self) -> None:

@@ -17,7 +17,7 @@ from agent0.assembly.tracking.sinks import export
 from agent0.projections.attempts import list_attempts, show_attempt
 from agent0.projections.base import Row
 from agent0.projections.evaluation_items import list_items
-from agent0.projections.evaluations import learning_curve
+from agent0.projections.evaluations import curve_with_shared
 from agent0.projections.rewards import explain_rewards
 from agent0.projections.runs import show_run
 from agent0.projections.tasks import show_task
@@ -90,7 +90,7 @@ class Run(RunHandle):
     def curve(self) -> Rows:
         """Its learning curve: a row for each iteration, -1 being the untrained student."""
         with self.folder.tables() as db:
-            return Rows(learning_curve(db, self.id))
+            return Rows(curve_with_shared(db, self.id))
 
     def export(self, form: str, folder: str | Path) -> Path:
         """Write everything that it measured as csv, parquet, tensorboard, mlflow or wandb; returns what was written.

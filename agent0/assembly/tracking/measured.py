@@ -8,7 +8,7 @@ from datetime import datetime
 
 from agent0.config.setting_entries import leaves
 from agent0.projections.base import Row
-from agent0.projections.evaluations import learning_curve, list_evaluations
+from agent0.projections.evaluations import curve_with_shared, list_evaluations
 from agent0.projections.iterations import list_iterations
 from agent0.projections.runs import iterations_made, show_run
 from agent0.projections.training_steps import list_training_steps
@@ -92,7 +92,7 @@ def measured(db: sqlite3.Connection, run: str) -> RunSeries:
     times = {iteration["iteration"]: _seconds(iteration["measured"]) for iteration in iterations}
     began, last = _seconds(row["started"]), iterations_made(row)
     points = [
-        *_points("curve", learning_curve(db, name), times, began),
+        *_points("curve", curve_with_shared(db, name), times, began),
         *_points("iteration", iterations, times, began),
     ]
     for evaluation in list_evaluations(db, name):

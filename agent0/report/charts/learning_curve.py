@@ -10,7 +10,7 @@ import matplotlib
 from markupsafe import Markup
 
 from agent0.projections.base import Row
-from agent0.projections.evaluations import learning_curve, list_evaluations
+from agent0.projections.evaluations import curve_with_shared, scores_with_shared
 from agent0.projections.runs import show_run
 from agent0.report.charts.plots import STAND_IN, STYLE, canvas, svg
 from agent0.report.columns import shown_iteration
@@ -48,7 +48,7 @@ def draw_curve(db: sqlite3.Connection, run: str, path: Path) -> None:
     row = show_run(db, run)
     with matplotlib.rc_context({**STYLE, "savefig.transparent": False}):
         figure, axes = canvas(9.0, 6.0)
-        points, tests = learning_curve(db, row["run"]), _held_out(list_evaluations(db, row["run"]))
+        points, tests = curve_with_shared(db, row["run"]), _tests(db, row["run"])
         _draw(axes, points, tests, Palette(), first_student(row["student_adapter"]))
         axes.set_title(f"{row['run']}   (profile {row['profile']}, seed {row['seed']})", loc="left", fontsize=10)
         figure.savefig(path, dpi=150)
@@ -63,7 +63,7 @@ def curve_svg(db: sqlite3.Connection, run: str) -> Markup:
     """
     row = show_run(db, run)
     name, start = row["run"], first_student(row["student_adapter"])
-    return drawn_curve(name, learning_curve(db, name), _held_out(list_evaluations(db, name)), start)
+    return drawn_curve(name, curve_with_shared(db, name), _tests(db, name), start)
 
 
 @matplotlib.rc_context(STYLE)
@@ -77,8 +77,8 @@ def drawn_curve(name: str, points: Sequence[Row], tests: Sequence[Row], start: s
     return svg(figure, f"learning curve of {name}")
 
 
-def _held_out(scores: Sequence[Row]) -> list[Row]:
-    return [score for score in scores if score["split"] == "test" and score["status"] == "evaluated"]
+def _tests(db: sqlite3.Connection, run: str) -> list[Row]:
+    return [score for score in scores_with_shared(db, run) if score["split"] == "test"]
 
 
 def _draw(axes: "Axes", points: Sequence[Row], tests: Sequence[Row], colours: Palette, start: str) -> None:
