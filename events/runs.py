@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from agent0.events.base import Event
-from agent0.events.values import Artifact
+from agent0.events.values import Artifact, ImportedFile
 
 
 class RunStarted(Event):
@@ -38,6 +38,8 @@ class RunStarted(Event):
     """sha256 of the weights that ``student_adapter`` is of (``agent0.infra.weights.safetensors_io.digest``)."""
     another_base: bool = False
     """Of a fork: its student is another model than its parent's, and none of its checkpoints; it is scored first."""
+    imported: ImportedFile | None = None
+    """The file that its attempts were imported from: nothing of it is executed. None: it is a run of ours."""
 
 
 class RunPaused(Event):

@@ -9,6 +9,7 @@ from agent0.events.values import (
     Artifact,
     Capture,
     End,
+    ForeignLine,
     Passage,
     RewardPart,
     Role,
@@ -93,6 +94,8 @@ class TaskAccepted(Event):
     """Accepted tasks up to this stream sequence counted as the archive."""
     embedder: str
     embedding: tuple[float, ...] = ()
+    attempts: int = 0
+    """Of a task that was imported: how many attempts at it there are. 0: as many as the run makes."""
 
 
 class TaskRejected(Event):
@@ -203,6 +206,8 @@ class TaskAttempted(Event):
     authors: dict[str, int] = Field(default_factory=dict)
     """Turns that other models than the student's wrote (``run.student.distil_from``), by model; empty: all are its
     own."""
+    foreign: ForeignLine | None = None
+    """Where it stands in the file that it was imported from; None: a student of ours made it."""
 
 
 class ResultVerified(Event):

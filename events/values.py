@@ -283,6 +283,22 @@ class Conversation(Value):
     calls: tuple[ToolUse, ...] = ()
 
 
+class ImportedFile(Value):
+    """The file of another framework that a run's attempts come from: ``format`` names what wrote it."""
+
+    name: str
+    sha256: str
+    format: str
+    attempts: int
+
+
+class ForeignLine(Value):
+    """Where an imported attempt stands in its file, and what the file says of it that no event keeps."""
+
+    location: str
+    losses: tuple[str, ...] = ()
+
+
 class SelfCritique(Value):
     """A student's judgement of its own answer, asked for in a turn of its own behind the attempt.
 

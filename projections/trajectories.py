@@ -12,8 +12,9 @@ from operator import itemgetter
 from agent0.errors import ConfigError
 from agent0.events.values import Artifact
 from agent0.ports.storage import Artifacts
-from agent0.projections.base import Row, each, find
+from agent0.projections.base import Row, each, find, select
 from agent0.projections.evaluation_items import conversation_at, list_items
+from agent0.projections.tool_calls import list_calls
 
 _ATTEMPTS = """
 SELECT attempts.run, attempts.task, attempts.attempt, iteration, domain, family, level, question, canonical, student,
@@ -24,6 +25,14 @@ SELECT attempts.run, attempts.task, attempts.attempt, iteration, domain, family,
        json_extract(body, '$.data.trajectory_artifact') AS trajectory_artifact
 FROM attempts JOIN tasks USING (run, task, iteration) JOIN events ON seq = attempted_seq
 WHERE attempts.run = ? ORDER BY iteration, attempts.task, number
+"""
+_WHOLE = """
+SELECT attempted_seq, turns, prompt_tokens, completion_tokens, json_extract(body, '$.code_rev') AS code_rev
+FROM attempts JOIN events ON seq = attempted_seq WHERE attempts.run = ? AND attempts.attempt = ?
+"""
+_PROPOSAL = """
+SELECT json_extract(body, '$.data.proposal') AS proposal FROM events
+WHERE run = ? AND task = ? AND type = 'TaskAccepted' ORDER BY seq LIMIT 1
 """
 _PARSED = ("transcript", "transcript_artifact", "trajectory", "trajectory_artifact")
 
@@ -75,6 +84,17 @@ def _everything(db: sqlite3.Connection, attempts: Iterator[Row]) -> Iterator[Row
         key = {name: row[name] for name in ("run", "task", "attempt")}
         parts = find(db, query, key, "name", parse=("inputs",))
         yield {**row, "reward_parts": parts}
+
+
+def whole_attempts(db: sqlite3.Connection, run: str, artifacts: Artifacts) -> Iterator[Row]:
+    """The attempts of ``run`` as ``agent0`` exports them, with what other frameworks' formats have places for besides:
+    the whole task (``proposal``), the tool ``calls``, counts of tokens, and the code that made it."""
+    proposals: dict[str, Row] = {}
+    for row in _everything(db, _attempts(db, run, artifacts)):
+        if row["task"] not in proposals:
+            proposals = {row["task"]: select(db, _PROPOSAL, (run, row["task"]), parse=("proposal",))[0]}
+        about = select(db, _WHOLE, (run, row["attempt"]))[0]
+        yield {**row, **about, **proposals[row["task"]], "calls": list_calls(db, run, row["attempt"])}
 
 
 def _completions(_: sqlite3.Connection, attempts: Iterator[Row]) -> Iterator[Row]:

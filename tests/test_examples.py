@@ -18,7 +18,8 @@ ELSEWHERE = {
         "mine.toml", "bench-", "exp-mine", "f-1a2b", "4711", "3f2a91c07be4", "run.tar", "pyproject.toml",
         "calibrator tiny",
         "mcp search", "t0-003-a0#", "--data rows", "bench report",
-        "mine.jsonl", "train.jsonl", "rows.csv", "questions ledger", "restore monday.tar", "--rotate student",
+        "mine.jsonl", "results.jsonl", "train.jsonl", "rows.csv", "questions ledger", "restore monday.tar",
+        "--rotate student",
     ),
     "runs of minutes or hours": (
         "--profile climb", "experiment ablation", "experiment retrain",

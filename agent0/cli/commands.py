@@ -288,12 +288,13 @@ COMMANDS: Mapping[str, str | Noun] = {
         },
     ),
     "trajectory": Noun(
-        "Attempts with transcripts, tool calls, verdicts and rewards; export as training data.",
+        "Attempts with transcripts, tool calls, verdicts and rewards; export and import.",
         {
             "list": "tasks.trajectory:list_",
             "show": "tasks.trajectory:show",
             "search": "tasks.trajectory:search",
             "export": "tasks.trajectory:export",
+            "import": "tasks.trajectory:import_",
         },
     ),
     "verify": Noun(

@@ -180,6 +180,8 @@ agent0 trajectory list LAST --wrong
 agent0 trajectory show t0-003-a0 LAST
 agent0 trajectory search print --run LAST
 agent0 trajectory export LAST --format trl
+agent0 trajectory export LAST --format atif
+agent0 trajectory import results.jsonl
 agent0 tutorial
 agent0 up --port 8651
 agent0 up --no-handlers

@@ -146,7 +146,8 @@ def _initial(recorded: Recorded) -> RunState:
     rules = recorded_versions(event.rules)
     state = RunState(run=recorded.run, seq=recorded.seq, config=config, config_sha=event.config_sha, rules=rules)
     state = changed(state, promoted=(Checkpoint(adapter=event.student_adapter),))
-    return _enter(changed(state, clock=_clock(state, recorded)), "baseline")
+    state = changed(state, clock=_clock(state, recorded))
+    return _enter(_following(state), "tasks") if event.imported else _enter(state, "baseline")
 
 
 def _clock(state: RunState, recorded: Recorded) -> RunClock:

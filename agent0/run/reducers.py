@@ -90,7 +90,7 @@ def _proposed(state: RunState, event: tasks.TaskProposed) -> RunState:
 
 
 def _accepted(state: RunState, event: tasks.TaskAccepted) -> RunState:
-    number = state.config.attempts
+    number = event.attempts or state.config.attempts
     attempts = {attempt_id(event.task, n): AttemptState(n) for n in range(number)}
 
     def change(task_state: TaskState) -> TaskState:

@@ -127,7 +127,7 @@ class RunConsumers:
 
     def _note(self, recorded: Recorded) -> None:
         match recorded.event:
-            case RunStarted() | RunResumed():
+            case RunStarted(imported=None) | RunResumed():
                 self._begun[recorded.run] = recorded
                 self._late = {key for key in self._late if key[0] != recorded.run}
             case RunPaused() | RunFailed() | RunCancelled() | RunFinished():

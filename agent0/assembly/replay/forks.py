@@ -46,6 +46,7 @@ async def fork(settings: Settings, log: Log, run: str, seq: int, changes: Mappin
     await require_kept(log, run)
     parent = await state_at(log, run, at, state_snapshots(settings, log))
     assert first is not None and isinstance(first.event, RunStarted)  # noqa: S101 - it has a state
+    _require_executed(run, first.event)
     if at > end:
         why = f"It begins at event {first.seq} and ends at event {end}."
         raise NotFoundError(f"Run {run} cannot be forked at event {at}.", why, "Name one between; --at 0 is its end.")
@@ -71,6 +72,13 @@ async def fork(settings: Settings, log: Log, run: str, seq: int, changes: Mappin
         }
     )
     return recorded(new_token(title, "fork"), event)
+
+
+def _require_executed(run: str, start: RunStarted) -> None:
+    """Raises OperationError where the attempts of ``run`` were imported: nothing of it was executed here."""
+    if start.imported:
+        fix = f"Judge or reward it again: agent0 experiment reverify {run}"
+        raise OperationError(f"Run {run} cannot be forked.", "Its attempts were imported: it has no models.", fix)
 
 
 def _changes(parent: RunConfig, config: RunConfig) -> dict[str, object]:

@@ -9,6 +9,7 @@ from agent0.assembly.replay.stored_experiments import Progress, Report
 from agent0.errors import RewardError
 from agent0.events.alarms import EventRedacted, ReactionDropped, ReactionFailed, ReactionRetried
 from agent0.events.base import Recorded
+from agent0.events.runs import RunStarted
 from agent0.events.tasks import ResultVerified, RewardAssigned
 from agent0.experiments.receipt_diff import Receipt, ReceiptPair
 from agent0.experiments.rescore import HANDLER, RescoredReceipt, RescoreFailure, Rescoring
@@ -41,6 +42,8 @@ class ReceiptComparison:
     read: int = 0
     redacted: int = 0
     finished: bool = False
+    imported: bool = False
+    """Only its attempts are rewarded: no teacher of ours asked for its tasks."""
 
     def pairs(self) -> list[ReceiptPair]:
         """Side by side. What was given up, or had not landed yet when a run was stopped, has no counterpart."""
@@ -70,7 +73,9 @@ class ReceiptComparison:
             self.after.pop(stored.id, None)  # a receipt that was forgotten is not reported again
         if stored.run != run:
             return
-        if isinstance(stored.event, RewardAssigned):
+        if isinstance(stored.event, RunStarted):
+            self.imported = stored.event.imported is not None
+        elif isinstance(stored.event, RewardAssigned):
             self._keep(stored.id, stored.event)
         elif isinstance(stored.event, _FAILED) and stored.event.failed_handler == HANDLER:
             self.given_up.add(stored.event.cause_id)
@@ -86,7 +91,8 @@ class ReceiptComparison:
         self.before[id] = computed.receipt if computed and computed.receipt == stored else stored
 
     def _is_due(self, receipt: RecomputedReceipt) -> bool:
-        return self.finished and receipt.cause not in self.given_up
+        due = self.finished and receipt.cause not in self.given_up
+        return due and not (self.imported and receipt.receipt.role == "teacher")
 
 
 async def compared_receipts(

@@ -106,6 +106,7 @@ def _outcome(plan: RescorePlan, comparison: ReceiptComparison) -> dict[str, obje
         "failed": len(comparison.failures),
         "first_failure": f"{first.error}: {first.message}" if first else "",
         "redacted": comparison.redacted,
+        "imported": comparison.imported,
         "committed": False,
     }
 

@@ -29,9 +29,10 @@ from agent0.config.setting_entries import amended
 from agent0.errors import Agent0Error, ConfigError
 from agent0.events.base import Event, Recorded
 from agent0.events.experiments import ExperimentFinished, ExperimentStarted, RecomputeFailed
-from agent0.events.runs import RunFinished
+from agent0.events.runs import RunFinished, RunStarted
 from agent0.events.tasks import ResultVerified
 from agent0.experiments.experiment_events import check_same, events_digest, experiment_event_id, numbers, start_of
+from agent0.experiments.interchange.foreign_run import IMPORT
 from agent0.experiments.verdict_diff import VerdictPair, difference, recorded_opinion
 from agent0.infra.log.event_log import Log
 from agent0.ports.sandbox import Sandbox
@@ -194,7 +195,7 @@ async def reverify(
         await prefetch(judge, request.asks, partial(decide, None, _quiet), wait)
         writer = await _begin(log, request, name, start, stored_events)
         comparison = await decide(writer, report)
-        summary = _summary(request, start, comparison, stored, original.verification == plan.verification)
+        summary = _summary(request, start, comparison, stored, _is_own(start_event, plan))
         await _finish(writer, name, comparison, summary)
     return summary
 
@@ -218,6 +219,11 @@ async def _finish(
         await writer.add([named(name, _end(comparison, summary), experiment_event_id(name, "end", 0))])
         await writer.flush()
         summary["committed"] = True
+
+
+def _is_own(started: RunStarted, plan: RunConfig) -> bool:
+    """Whether verifiers of ours made the run's verdicts, under the same settings."""
+    return started.imported is None and RunConfig.recorded(started.config).verification == plan.verification
 
 
 def _quiet(_: Progress) -> None:
@@ -263,7 +269,7 @@ async def _stored(log: Log, run: str, until: int) -> _RecordedVerdicts:
     stored = _RecordedVerdicts()
     async for recorded_event in log.read(run, types, until=until):
         event = recorded_event.event
-        if isinstance(event, ResultVerified) and recorded_event.handler == HANDLER:
+        if isinstance(event, ResultVerified) and recorded_event.handler in (HANDLER, IMPORT):
             stored.verdicts.setdefault(event.attempt, event)
         elif isinstance(event, RunFinished):
             stored.finished = True

@@ -40,7 +40,7 @@ def rescore(
         raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
     request = Rescore(lookup.run_id(run), name or "look", policy, verdicts, commit, changes)
     results = console.run_async(lambda: rescore_run(settings, request, Reporter(quiet=as_json)))
-    as_run = rewards == AS_RUN and not verdicts and not changes
+    as_run = rewards == AS_RUN and not verdicts and not changes and not results["imported"]
     if as_json:
         console.data(results)
     else:

@@ -1,29 +1,41 @@
 """Attempts, and items of evaluations, with what was said and done in them."""
 
 import json
+import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from itertools import zip_longest
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 from agent0.assembly.api.trajectories import transcript_of
 from agent0.assembly.log.artifact_store import artifact_store
+from agent0.assembly.log.import_trajectories import TraceImport, import_trajectories
 from agent0.cli import console, flags, lookup
 from agent0.errors import ConfigError
+from agent0.experiments.interchange.formats import written
+from agent0.ports.storage import Artifacts
 from agent0.projections.attempts import list_attempts, show_attempt
 from agent0.projections.evaluation_items import evaluated_run, list_items
 from agent0.projections.passages import PassageKind, search_passages
 from agent0.projections.rewards import explain_rewards
 from agent0.projections.runs import resolve
 from agent0.projections.tasks import show_task
+from agent0.projections.trajectories import FORMATS as OWN_FORMATS
 from agent0.projections.trajectories import export as rows_of
+from agent0.projections.trajectories import whole_attempts
 
 Evaluation = Annotated[
     str, typer.Option(help="Items of this evaluation instead (its id, or a split, checkpoint or benchmark).")
 ]
 _CALLS = "turns tool_calls tool_ok"
-Format = Literal["jsonl", "trl", "trl-messages", "trl-preference", "trl-unpaired"]
+Format = Literal["jsonl", "trl", "trl-messages", "trl-preference", "trl-unpaired", "atif", "verifiers"]
+
+ForeignFormat = Literal["", "atif", "verifiers"]
+LOSSES = 8
+"""Losses that people see; --json has all, line by line."""
 
 
 def list_(
@@ -98,14 +110,55 @@ def _marked(snippet: list[dict[str, Any]]) -> str:
 
 def export(
     run: console.Run = "LAST",
-    format: Annotated[Format, typer.Option(help="jsonl has everything; the others are TRL's dataset types.")] = "jsonl",
+    format: Annotated[Format, typer.Option(help="jsonl has everything; trl: TRL's dataset types.")] = "jsonl",
     evaluation: Evaluation = "",
 ) -> None:
     """All attempts of a run as JSON lines on stdout, or the items of an evaluation, which are never training data."""
     with lookup.tables() as db:
-        kind, name = "agent0" if format == "jsonl" else format, evaluated_run(db, run)
-        for row in rows_of(db, name, kind, artifact_store(flags.settings()), evaluation):
+        name, artifacts = evaluated_run(db, run), artifact_store(flags.settings())
+        for row in _exported(db, name, format, artifacts, evaluation):
             typer.echo(json.dumps(row, default=str))
+
+
+def _exported(
+    db: sqlite3.Connection, run: str, format: Format, artifacts: Artifacts, evaluation: str
+) -> Iterator[dict[str, Any]]:
+    kind = "agent0" if format == "jsonl" else format
+    if evaluation or kind in OWN_FORMATS:
+        yield from rows_of(db, run, kind, artifacts, evaluation)
+        return
+    for row in whole_attempts(db, run, artifacts):
+        yield from written(row, kind)
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows or documents; .gz and Parquet, too.")],
+    format: Annotated[ForeignFormat, typer.Option(help="What wrote it; without it the file's own fields say so.")] = "",
+    as_json: console.Json = False,
+) -> None:
+    """Import attempts that another framework recorded as a run, with its verdicts and rewards under their own name.
+    What no event keeps of a line is named. The same file again is the same run."""
+    settings = flags.settings()
+    result = console.run_async(lambda: import_trajectories(settings, file, format))
+    if as_json:
+        lines = [{"line": attempt.location, "losses": attempt.losses} for attempt in result.file.attempts]
+        counts = {"tasks": result.tasks, "attempts": len(lines), "events": result.stored}
+        console.data({"run": result.file.run, "format": result.file.format, **counts, "lines": lines})
+    else:
+        _show_import(result)
+
+
+def _show_import(result: TraceImport) -> None:
+    attempts = result.file.attempts
+    counted = f"{len(attempts):,} attempts at {result.tasks:,} tasks ({result.file.format})"
+    head = f"Run {result.file.run}: {counted}" if result.stored else f"Run {result.file.run} has this file already"
+    console.text(f"{head}.")
+    losses = Counter(loss for attempt in attempts for loss in attempt.losses)
+    for loss, count in losses.most_common(LOSSES):
+        console.text(f"Not kept of {count:,} attempts: {console.one_line(loss)}")
+    if len(losses) > LOSSES:
+        console.text(f"… and {len(losses) - LOSSES:,} more: --json has them line by line.")
+    console.text(f"Judge it again: agent0 experiment reverify {result.file.run}")
 
 
 def _show(attempt: dict[str, Any]) -> None:

@@ -1,0 +1,70 @@
+"""The formats of other frameworks by name: who reads a file of one, and how it is recognised."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent0.errors import ConfigError
+from agent0.evaluation.benchmarks.rows import read_rows
+from agent0.events.values import Task
+from agent0.experiments.interchange import Document, ForeignAttempt, atif, require_whole, verifiers
+from agent0.experiments.interchange.foreign_run import ForeignFile
+from agent0.ports.storage import Dataset
+from agent0.provenance.foreign_files import foreign_format
+from agent0.tasks.families import families
+
+Read = Callable[[Mapping[str, Any], str], Iterator[ForeignAttempt]]
+Write = Callable[[Mapping[str, Any]], Iterator[Document]]
+
+
+@dataclass(frozen=True)
+class TraceFormat:
+    """A format: ``read`` makes attempts of a row of a file, ``write`` rows of an exported attempt; None: not done."""
+
+    read: Read | None = None
+    write: Write | None = None
+
+
+FORMATS: Mapping[str, TraceFormat] = {
+    "atif": TraceFormat(atif.read, atif.write),
+    "verifiers": TraceFormat(verifiers.read, verifiers.write),
+}
+
+
+def written(row: Mapping[str, Any], format: str) -> Iterator[Document]:
+    """The rows of ``format`` for one attempt of ``projections.trajectories.whole_attempts``.
+
+    Raises:
+        ConfigError: attempts are not written in it.
+    """
+    write = FORMATS[format].write
+    if write is None:
+        raise ConfigError(f"Attempts are not written as {format}.", "", "See: agent0 trajectory export --help")
+    return write({**row, "expected": _expected(row["proposal"])})
+
+
+def _expected(proposal: Mapping[str, Any]) -> str:
+    """The right answer of a task, where there is one; empty: many are right, or nothing computes it."""
+    task = Task.model_validate(proposal)
+    entry = families(long=None).get(task.family)
+    if task.row is not None:
+        return task.row.answer
+    return entry.solve(task.params) if entry and not entry.check else ""
+
+
+def foreign_file(rows: Dataset, format: str) -> ForeignFile:
+    """Read every row of a file; with an empty ``format`` the file's own fields say which it is.
+
+    Raises:
+        RowError: a row that is none, named by file, line and field. ConfigError: nobody knows the format.
+    """
+    format = format or foreign_format(rows.text)
+    reader = FORMATS[format].read if format in FORMATS else None
+    if reader is None:
+        names = ", ".join(name for name, entry in FORMATS.items() if entry.read)
+        raise ConfigError(f"{rows.name} is of no format that is known.", "", f"Name it: --format, one of {names}.")
+    attempts: list[ForeignAttempt] = []
+    for location, row in read_rows(rows.text, rows.name):
+        require_whole(row, location, format)
+        attempts += reader(row, location)
+    return ForeignFile(rows.name, rows.sha256, format, tuple(attempts))

@@ -1,0 +1,104 @@
+"""JSON schemas of the formats that attempts are exported in, written from their public documentation: what must be
+there, of which type, and that nothing else is where a format forbids it."""
+
+from typing import Any
+
+IDS = {"type": "array", "items": {"type": "integer", "minimum": 0}}
+NUMBERS = {"type": "array", "items": {"type": "number"}}
+MESSAGE: dict[str, Any] = {
+    "type": "object",
+    "required": ["role", "content"],
+    "properties": {
+        "role": {"enum": ["system", "user", "assistant", "tool"]},
+        "content": {"type": "string"},
+        "tool_calls": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["id", "type", "function"],
+                "properties": {
+                    "type": {"const": "function"},
+                    "function": {
+                        "type": "object",
+                        "required": ["name", "arguments"],
+                        "properties": {"name": {"type": "string"}, "arguments": {"type": "string"}},
+                    },
+                },
+            },
+        },
+    },
+}
+MESSAGES = {"type": "array", "items": MESSAGE}
+
+
+def _closed(required: list[str], **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "required": required, "properties": properties, "additionalProperties": False}
+
+
+_TEXT, _OBJECT, _COUNT = {"type": "string"}, {"type": "object"}, {"type": "integer", "minimum": 0}
+_RESULT = _closed([], source_call_id=_TEXT, content=_TEXT, extra=_OBJECT)
+_METRICS = _closed(
+    [],
+    prompt_tokens=_COUNT,
+    completion_tokens=_COUNT,
+    cached_tokens=_COUNT,
+    cost_usd={"type": "number"},
+    prompt_token_ids=IDS,
+    completion_token_ids=IDS,
+    logprobs=NUMBERS,
+    extra=_OBJECT,
+)
+_STEP = _closed(
+    ["step_id", "source", "message"],
+    step_id={"type": "integer", "minimum": 1},
+    timestamp=_TEXT,
+    source={"enum": ["system", "user", "agent"]},
+    model_name=_TEXT,
+    message=_TEXT,
+    reasoning_content=_TEXT,
+    tool_calls={
+        "type": "array",
+        "items": _closed(
+            ["tool_call_id", "function_name", "arguments"],
+            tool_call_id=_TEXT,
+            function_name=_TEXT,
+            arguments=_OBJECT,
+            extra=_OBJECT,
+        ),
+    },
+    observation=_closed(["results"], results={"type": "array", "items": _RESULT}),
+    metrics=_METRICS,
+    extra=_OBJECT,
+)
+SCHEMAS: dict[str, dict[str, Any]] = {
+    "atif": _closed(
+        ["schema_version", "agent", "steps"],
+        schema_version={"const": "ATIF-v1.8"},
+        session_id=_TEXT,
+        trajectory_id=_TEXT,
+        agent=_closed(["name", "version"], name=_TEXT, version=_TEXT, model_name=_TEXT, extra=_OBJECT),
+        steps={"type": "array", "minItems": 1, "items": _STEP},
+        final_metrics=_closed(
+            [],
+            total_prompt_tokens=_COUNT,
+            total_completion_tokens=_COUNT,
+            total_cached_tokens=_COUNT,
+            total_cost_usd={"type": "number"},
+            total_steps=_COUNT,
+            extra=_OBJECT,
+        ),
+        extra=_OBJECT,
+    ),
+    "verifiers": {
+        "type": "object",
+        "required": ["example_id", "prompt", "completion", "answer", "reward", "task", "info"],
+        "properties": {
+            "prompt": MESSAGES,
+            "completion": MESSAGES,
+            "answer": _TEXT,
+            "reward": {"type": ["number", "null"]},
+            "info": _OBJECT,
+            "metrics": {"type": "object", "additionalProperties": {"type": "number"}},
+        },
+    },
+}
