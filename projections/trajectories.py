@@ -27,7 +27,8 @@ FROM attempts JOIN tasks USING (run, task, iteration) JOIN events ON seq = attem
 WHERE attempts.run = ? ORDER BY iteration, attempts.task, number
 """
 _WHOLE = """
-SELECT attempted_seq, turns, prompt_tokens, completion_tokens, json_extract(body, '$.code_rev') AS code_rev
+SELECT attempted_seq, attempted AS time, turns, prompt_tokens, completion_tokens,
+       json_extract(body, '$.code_rev') AS code_rev
 FROM attempts JOIN events ON seq = attempted_seq WHERE attempts.run = ? AND attempts.attempt = ?
 """
 _PROPOSAL = """

@@ -2,6 +2,7 @@
 like one of ours and nothing of it is executed, and a file with one bad row leaves nothing behind."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from agent0.events.base import record
 from agent0.events.runs import RunFinished
+from agent0.events.tasks import ResultVerified, TaskAttempted
 from agent0.experiments.interchange.foreign_run import IMPORT, events_of
 from agent0.experiments.interchange.formats import FORMATS, foreign_file
 from agent0.infra.bus.run_consumers import RunConsumers
@@ -89,6 +91,69 @@ def test_what_is_exported_is_valid_and_comes_back_with_the_same_rewards(
     for attempt, verdict in computed.items():
         if verdict["verifier"] in ("exact", "execution"):
             assert verdict["correct"] == theirs[attempt]
+
+
+def test_tokens_of_an_openenv_trace_are_those_that_were_sampled(kept: Path) -> None:
+    ours = [row["trajectory"] for row in exported(kept, "r1") if row["trajectory"]]
+    traces = exported(kept, "r1", "openenv")
+    assert len(traces) == len(ours)
+    for trajectory, trace in zip(ours, traces, strict=True):
+        jsonschema.validate(trace, SCHEMAS["openenv"])
+        last = trace["turns"][-1]
+        whole = last["prompt_token_ids"] + last["completion_token_ids"]
+        assert whole == trajectory["token_ids"][: len(whole)]
+        sampled = [id for turn in trace["turns"] for id in turn["completion_token_ids"]]
+        assert sampled == [id for id, mask in zip(trajectory["token_ids"], trajectory["mask"], strict=True) if mask]
+        for turn in trace["turns"]:
+            assert sum(turn["loss_mask"]) == len(turn["completion_token_ids"]) == len(turn["per_token_logps"])
+
+
+def test_a_pi_session_is_a_chain_of_all_messages(kept: Path) -> None:
+    lines, before = exported(kept, "r1", "pi"), None
+    for line in lines:
+        jsonschema.validate(line, SCHEMAS["pi"])
+        before = None if line["type"] == "session" else before
+        assert line.get("parentId") == before
+        before = line["id"] if line["type"] == "message" else None
+    turns = sum(len(row["transcript"]) for row in exported(kept, "r1"))
+    assert len(lines) == turns + len(exported(kept, "r1")) == len({line["id"] for line in lines})
+
+
+def test_what_is_redacted_is_in_no_field_and_no_token(kept: Path) -> None:
+    for format in ("jsonl", "trl", "atif", "verifiers", "openenv", "pi"):
+        answer = call("trajectory", "export", "r1", "--format", format, "--redact", "(?i)[a-z]", home=kept)
+        assert answer.code == 0 and "boxed" not in answer.out and bool(answer.out) == (format != "openenv")
+        assert not re.search(r'token_ids": \[\d', answer.out)
+    assert call("trajectory", "export", "r1", "--redact", "x*", home=kept).code == 2
+
+
+CHAT = {"messages": [{"role": "system", "content": "Be brief."}, USER, REPLY]}
+SCORES = {"exact": {"value": "C", "answer": "4"}, "style": {"value": 0.5, "explanation": "short"}}
+SAMPLE = {"id": 7, "epoch": 1, "input": "What is 2+2?", "target": "4", "messages": [USER, REPLY], "scores": SCORES}
+LOG = {"version": 2, "status": "success", "eval": {"task": "sums", "model": "m/1"}, "samples": [SAMPLE, SAMPLE]}
+
+
+@pytest.mark.parametrize(
+    ("format", "row", "rewards", "losses"),
+    [
+        ("trl", {"prompt": [USER], "completion": [REPLY], "reward": 1.0}, [1.0], []),
+        ("trl", {"prompt": "What is 2+2?", "completion": " 4", "label": True, "source": "web"}, [None], ["source"]),
+        ("openai-chat", {**CHAT, "tools": []}, [None], ["tools"]),
+        ("inspect", LOG, [1.0, 1.0], ["scores.explanation"]),
+    ],
+)
+def test_other_formats_are_known_by_their_fields(
+    format: str, row: dict[str, Any], rewards: list[float | None], losses: list[str]
+) -> None:
+    file = foreign_file(Dataset("theirs", json.dumps(row), "0" * 64), "")
+    assert file.format == format and [attempt.total for attempt in file.attempts] == rewards
+    assert all(list(attempt.losses) == losses for attempt in file.attempts)
+    told = events_of(file, MemoryArtifacts(), NOON, "")
+    attempts = [event.event for event in told if isinstance(event.event, TaskAttempted)]
+    assert [attempt.answer for attempt in attempts] == ["4"] * len(rewards)
+    verdicts = [event.event.correct for event in told if isinstance(event.event, ResultVerified)]
+    assert verdicts == [True if row.get("label") or total == 1 else None for total in rewards]
+    assert len({event.task for event in told if event.task != "-"}) == 1
 
 
 def test_a_file_is_one_run_however_often_it_is_imported(kept: Path, tmp_path: Path) -> None:

@@ -89,6 +89,44 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         ),
         extra=_OBJECT,
     ),
+    "openai-chat": {"type": "object", "required": ["messages"], "properties": {"messages": MESSAGES}},
+    "openenv": _closed(
+        ["schema_version", "turns"],
+        schema_version={"const": 1},
+        turns={
+            "type": "array",
+            "items": _closed(
+                ["node_id", "prompt_token_ids", "completion_token_ids", "per_token_logps", "loss_mask"],
+                node_id={"type": "string", "minLength": 1},
+                prompt_token_ids=IDS,
+                completion_token_ids=IDS,
+                per_token_logps=NUMBERS,
+                loss_mask={"type": "array", "items": {"enum": [0, 1]}},
+                request=_OBJECT,
+                response=_OBJECT,
+                metadata=_OBJECT,
+            ),
+        },
+    ),
+    "pi": {
+        "type": "object",
+        "required": ["type", "id", "timestamp"],
+        "properties": {
+            "type": {"enum": ["session", "message"]},
+            "version": {"const": 3},
+            "message": {
+                "type": "object",
+                "required": ["role", "content"],
+                "properties": {
+                    "role": {"enum": ["developer", "user", "assistant", "toolResult"]},
+                    "content": {
+                        "type": "array",
+                        "items": {"properties": {"type": {"enum": ["text", "thinking", "toolCall"]}}},
+                    },
+                },
+            },
+        },
+    },
     "verifiers": {
         "type": "object",
         "required": ["example_id", "prompt", "completion", "answer", "reward", "task", "info"],

@@ -29,6 +29,8 @@ ROWS = (
         frozenset({"prompt", "completion", "reward"}),
         frozenset({"answer", "example_id", "info", "task", "metrics"}),
     ),
+    FileKind("prompts and completions (TRL)", "trl", frozenset({"prompt", "completion"})),
+    FileKind("conversations (OpenAI's chat format)", "openai-chat", frozenset({"messages"})),
     FileKind("samples of lm-evaluation-harness (samples_*.jsonl)", "", frozenset({"doc_id", "doc", "resps"})),
 )
 DOCUMENTS = (
@@ -37,7 +39,7 @@ DOCUMENTS = (
         re.compile(r'\{\s*"schema_version"\s*:\s*"ATIF-v[\d.]{1,9}"'),
     ),
     (
-        FileKind("a log of Inspect", "", frozenset()),
+        FileKind("a log of Inspect", "inspect", frozenset()),
         re.compile(r'\{\s*"version"\s*:\s*\d+,\s*"status"\s*:\s*"\w+",\s*"eval"\s*:\s*\{'),
     ),
 )

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from agent0.errors import ConfigError
 from agent0.events.alarms import LOG, EventRedacted
@@ -12,6 +12,31 @@ from agent0.events.base import Recorded, effect_id, record, sha256
 
 _KEPT = ("LogSealed", "LogContinued", "EventRedacted")
 _ENVELOPE = ("run", "task", "attempt", "time", "cause", "handler", "code_rev")
+
+
+Patterns = Sequence[re.Pattern[str]]
+BLANK = "[redacted]"
+_CODED = ("role", "state", "kind", "end")
+
+
+def blanked(value: object, patterns: Patterns) -> object:
+    """Return ``value``, which JSON can hold, with ``BLANK`` for all that a pattern matches in any of its texts; names
+    of fields stay, and so does what is one of a few words."""
+    if isinstance(value, str):
+        for pattern in patterns:
+            value = pattern.sub(BLANK, value)
+        return value
+    if isinstance(value, dict):
+        return {key: each if key in _CODED else blanked(each, patterns) for key, each in value.items()}
+    return [blanked(each, patterns) for each in value] if isinstance(value, list) else value
+
+
+def blanked_attempt(row: dict[str, Any], patterns: Patterns) -> dict[str, Any]:
+    """``blanked`` of an exported attempt; its trajectory goes where anything matched, since token ids are text, too."""
+    texts = {name: value for name, value in row.items() if name != "trajectory"} if patterns else {}
+    after = blanked(texts, patterns)
+    assert isinstance(after, dict)  # noqa: S101 - as it came
+    return row if after == texts else {**after, **({"trajectory": None} if "trajectory" in row else {})}
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.log.import_trajectories import TraceImport, import_trajectories
 from agent0.cli import console, flags, lookup
 from agent0.errors import ConfigError
-from agent0.experiments.interchange.formats import written
+from agent0.experiments.interchange.formats import expected_answer, written
 from agent0.ports.storage import Artifacts
 from agent0.projections.attempts import list_attempts, show_attempt
 from agent0.projections.evaluation_items import evaluated_run, list_items
@@ -26,14 +26,18 @@ from agent0.projections.tasks import show_task
 from agent0.projections.trajectories import FORMATS as OWN_FORMATS
 from agent0.projections.trajectories import export as rows_of
 from agent0.projections.trajectories import whole_attempts
+from agent0.provenance.redaction import Patterns, Redaction, blanked_attempt
 
 Evaluation = Annotated[
     str, typer.Option(help="Items of this evaluation instead (its id, or a split, checkpoint or benchmark).")
 ]
 _CALLS = "turns tool_calls tool_ok"
-Format = Literal["jsonl", "trl", "trl-messages", "trl-preference", "trl-unpaired", "atif", "verifiers"]
+Format = Literal[
+    "jsonl", "trl", "trl-messages", "trl-preference", "trl-unpaired",
+    "atif", "openai-chat", "openenv", "pi", "verifiers",
+]  # fmt: skip
 
-ForeignFormat = Literal["", "atif", "verifiers"]
+ForeignFormat = Literal["", "atif", "inspect", "openai-chat", "trl", "verifiers"]
 LOSSES = 8
 """Losses that people see; --json has all, line by line."""
 
@@ -110,25 +114,31 @@ def _marked(snippet: list[dict[str, Any]]) -> str:
 
 def export(
     run: console.Run = "LAST",
-    format: Annotated[Format, typer.Option(help="jsonl has everything; trl: TRL's dataset types.")] = "jsonl",
+    format: Annotated[Format, typer.Option(help="jsonl has everything; trl: TRL's data sets.")] = "jsonl",
     evaluation: Evaluation = "",
+    redact: Annotated[
+        list[str] | None,
+        typer.Option(metavar="REGEX", help="Blank out what matches; such an attempt loses its token ids."),
+    ] = None,
 ) -> None:
     """All attempts of a run as JSON lines on stdout, or the items of an evaluation, which are never training data."""
+    patterns = Redaction.of(redact or []).patterns
     with lookup.tables() as db:
         name, artifacts = evaluated_run(db, run), artifact_store(flags.settings())
-        for row in _exported(db, name, format, artifacts, evaluation):
+        for row in _exported(db, name, format, artifacts, evaluation, patterns):
             typer.echo(json.dumps(row, default=str))
 
 
 def _exported(
-    db: sqlite3.Connection, run: str, format: Format, artifacts: Artifacts, evaluation: str
+    db: sqlite3.Connection, run: str, format: Format, artifacts: Artifacts, evaluation: str, patterns: Patterns
 ) -> Iterator[dict[str, Any]]:
     kind = "agent0" if format == "jsonl" else format
     if evaluation or kind in OWN_FORMATS:
-        yield from rows_of(db, run, kind, artifacts, evaluation)
+        yield from (blanked_attempt(row, patterns) for row in rows_of(db, run, kind, artifacts, evaluation))
         return
     for row in whole_attempts(db, run, artifacts):
-        yield from written(row, kind)
+        row["expected"] = expected_answer(row["proposal"])
+        yield from written(blanked_attempt(row, patterns), kind)
 
 
 def import_(

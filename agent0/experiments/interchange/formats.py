@@ -7,7 +7,17 @@ from typing import Any
 from agent0.errors import ConfigError
 from agent0.evaluation.benchmarks.rows import read_rows
 from agent0.events.values import Task
-from agent0.experiments.interchange import Document, ForeignAttempt, atif, require_whole, verifiers
+from agent0.experiments.interchange import (
+    Document,
+    ForeignAttempt,
+    atif,
+    chat,
+    inspect_log,
+    openenv,
+    pi,
+    require_whole,
+    verifiers,
+)
 from agent0.experiments.interchange.foreign_run import ForeignFile
 from agent0.ports.storage import Dataset
 from agent0.provenance.foreign_files import foreign_format
@@ -28,6 +38,11 @@ class TraceFormat:
 FORMATS: Mapping[str, TraceFormat] = {
     "atif": TraceFormat(atif.read, atif.write),
     "verifiers": TraceFormat(verifiers.read, verifiers.write),
+    chat.TRL: TraceFormat(chat.read_trl),
+    chat.CHAT: TraceFormat(chat.read_chat, chat.write_chat),
+    inspect_log.NAME: TraceFormat(inspect_log.read),
+    "openenv": TraceFormat(write=openenv.write),
+    "pi": TraceFormat(write=pi.write),
 }
 
 
@@ -40,10 +55,10 @@ def written(row: Mapping[str, Any], format: str) -> Iterator[Document]:
     write = FORMATS[format].write
     if write is None:
         raise ConfigError(f"Attempts are not written as {format}.", "", "See: agent0 trajectory export --help")
-    return write({**row, "expected": _expected(row["proposal"])})
+    return write(row)
 
 
-def _expected(proposal: Mapping[str, Any]) -> str:
+def expected_answer(proposal: Mapping[str, Any]) -> str:
     """The right answer of a task, where there is one; empty: many are right, or nothing computes it."""
     task = Task.model_validate(proposal)
     entry = families(long=None).get(task.family)

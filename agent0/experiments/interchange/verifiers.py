@@ -18,6 +18,7 @@ from agent0.experiments.interchange import (
     unread_fields,
     written_note,
 )
+from agent0.experiments.interchange.chat import as_messages
 from agent0.experiments.interchange.messages import ChatMessage, conversation, split, written
 
 NAME = "verifiers"
@@ -45,7 +46,7 @@ def read(row: Mapping[str, Any], location: str) -> Iterator[ForeignAttempt]:
     rollout = shaped(_VerifiersRow, row, location, NAME)
     info, losses = rollout.info or {}, list[str]()
     note = note_of(info.get(OWN), location, NAME)
-    prompt, completion = _messages(rollout.prompt, "user"), _messages(rollout.completion, "assistant")
+    prompt, completion = as_messages(rollout.prompt, "user"), as_messages(rollout.completion, "assistant")
     transcript, calls = conversation([*prompt, *completion], losses, location, NAME, note)
     columns = {name: value for name, value in (rollout.model_extra or {}).items() if _is_number(value)}
     metrics = {**columns, **{name: value for name, value in (rollout.metrics or {}).items() if value is not None}}
@@ -72,11 +73,6 @@ def read(row: Mapping[str, Any], location: str) -> Iterator[ForeignAttempt]:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
-
-
-def _messages(content: str | list[ChatMessage], role: str) -> list[ChatMessage]:
-    """Completion models have a text in place of messages."""
-    return [ChatMessage.model_validate({"role": role, "content": content})] if isinstance(content, str) else content
 
 
 def _parts(total: float | None, metrics: Mapping[str, float]) -> tuple[RewardPart, ...]:
