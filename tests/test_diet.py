@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from agent0.assembly.models.diet import diets
+from agent0.assembly.models.diet import diets, run_ledger
 from agent0.events.base import Recorded
 from agent0.events.checkpoints import CheckpointTrained
 from agent0.events.tasks import ResultVerified, TaskAttempted, TaskProposed
+from agent0.stats.rank_test import rank_test
 from agent0.training.diet import AS_DRAWN, ONCE, Diet, diet_of, total
 from tests.play import Played, play
 from tests.world import ports, small, started
@@ -94,3 +95,32 @@ def test_an_answer_of_another_line_or_of_nobody_is_strange(played: tuple[list[Re
     assert judged(events, trained(), [first.id], "student-7").strange == 1
     found = judged(events, trained(), [first.id, "no such event"])
     assert (found.strange, found.answers) == (1, 2)
+
+
+def test_the_ledger_has_every_task_once_and_what_became_of_it(played: tuple[list[Recorded], dict[str, Any]]) -> None:
+    events, held = played
+    ledger = asyncio.run(run_ledger(Played(events), held["artifacts"], events[0].run))  # type: ignore[arg-type]
+    by_type = {kind: [e for e in events if e.type == kind] for kind in ("TaskRequested", "TaskAccepted")}
+    counts = ledger.counts()
+    assert [task.task for task in ledger.tasks] == [e.task for e in by_type["TaskRequested"]]
+    assert counts["accepted"] == len(by_type["TaskAccepted"]) and counts["asked"] == len(ledger.tasks)
+    assert sum(task.ended for task in ledger.tasks) == sum(e.type == "TaskAttempted" for e in events)
+    assert 0 < counts["trained"] <= counts["finished"] and counts["never"] == counts["finished"] - counts["trained"]
+    wrote = {e.id: e.task for e in events if e.type == "TaskAttempted"}
+    named = [
+        json.loads(held["artifacts"].get(e.event.manifest))["events"]
+        for e in events
+        if isinstance(e.event, CheckpointTrained) and e.event.role == "student" and e.event.manifest
+    ]
+    assert sum(task.trained for task in ledger.tasks) == sum(id in wrote for ids in named for id in set(ids))
+    assert ledger.length.chosen + ledger.length.others <= len(wrote)
+
+
+def test_a_length_bias_is_seen_within_a_verdict_and_none_where_only_verdicts_differ() -> None:
+    longer, shorter = [float(n) for n in range(20, 40)], [float(n) for n in range(20)]
+    biased = rank_test([(shorter, longer)])
+    assert biased.area == 0 and biased.p is not None and biased.p < 1e-6
+    mixed = [longer[::2], longer[1::2]], [shorter[::2], shorter[1::2]]
+    fair = rank_test([(mixed[0][0] + mixed[0][1], longer), (mixed[1][0], mixed[1][1])])
+    assert fair.p is not None and fair.p > 0.5
+    assert rank_test([(longer[:3], shorter)]).p is None and rank_test([([1.0] * 9, [1.0] * 9)]).p is None

@@ -13,10 +13,12 @@ import pytest
 from agent0.events.base import record
 from agent0.events.runs import RunFinished
 from agent0.events.tasks import ResultVerified, TaskAttempted
+from agent0.events.values import Trajectory
 from agent0.experiments.interchange.foreign_run import IMPORT, events_of
 from agent0.experiments.interchange.formats import FORMATS, foreign_file
 from agent0.infra.bus.run_consumers import RunConsumers
 from agent0.ports.storage import Dataset
+from agent0.rollout.trajectories import token_fault
 from agent0.run.lifecycle import evolve
 from tests.kept_open import attached
 from tests.memory import MemoryArtifacts
@@ -282,3 +284,35 @@ def test_hostile_text_is_data_wherever_it_is_shown(kept: Path, tmp_path: Path) -
     answer = call("trajectory", "show", "t0-000-a0", result["run"], home=kept)
     assert answer.code == 0 and "\x1b" not in answer.out and "\u202e" not in answer.out
     assert record(RunFinished(iterations=1, tasks=1, attempts=1, state_sha=""), run=result["run"], time=NOON)
+
+
+WHOLE = {"token_ids": (5, 6, 7, 8), "mask": (0, 1, 0, 1), "logprobs": (0.0, -0.5, 0.0, -1.0)}
+BROKEN: dict[str, tuple[dict[str, Any], int, int]] = {
+    "a log-probability lost": ({"logprobs": (0.0, -0.5, 0.0)}, 2, 2),
+    "a mark that is none": ({"mask": (0, 2, 0, 1)}, 2, 2),
+    "an id that is none": ({"token_ids": (5, -6, 7, 8)}, 2, 2),
+    "a probability above one": ({"logprobs": (0.0, 0.5, 0.0, -1.0)}, 2, 2),
+    "one that is no number": ({"logprobs": (0.0, float("nan"), 0.0, -1.0)}, 2, 2),
+    "a prompt that has one": ({"logprobs": (-0.1, -0.5, 0.0, -1.0)}, 2, 2),
+    "a prompt at its end": ({"mask": (0, 1, 0, 0), "logprobs": (0.0, -0.5, 0.0, 0.0)}, 2, 1),
+    "more stretches than turns": ({}, 1, 2),
+    "a token more than was counted": ({}, 2, 1),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_tokens_that_cannot_have_been_written_so_are_a_fault(name: str) -> None:
+    change, turns, counted = BROKEN[name]
+    assert token_fault(Trajectory(**WHOLE), 2, 2) == "" == token_fault(Trajectory(**WHOLE), 2, 0)
+    assert token_fault(Trajectory(**{**WHOLE, **change}), turns, counted)
+
+
+def test_a_run_is_checked_token_by_token(kept: Path, tmp_path: Path) -> None:
+    ours = call("trajectory", "verify", "r1", "--json", home=kept)
+    assert ours.code == 0 and ours.json["whole"] == ours.json["attempts"] > 0 and not ours.json["faults"]
+    metrics = {"prompt_token_ids": [1], "completion_token_ids": [2], "logprobs": [0.5]}
+    lie = {**ATIF, "steps": [ATIF["steps"][0], {**STEP, "metrics": metrics}]}
+    theirs = imported(kept, rows_file(tmp_path / "t.jsonl", lie, ATIF))
+    answer = call("trajectory", "verify", theirs["run"], "--json", home=kept)
+    assert answer.code == 3 and list(answer.json["faults"]) == ["t0-000-a0"]
+    assert sum(answer.json["without"].values()) == 1

@@ -233,6 +233,7 @@ COMMANDS: Mapping[str, str | Noun] = {
             "diff": "runs.states:diff",
             "check": "runs.check:check",
             "diet": "runs.run:diet",
+            "ledger": "runs.run:ledger",
             "why": "runs.why:why",
             "export": "runs.run:export",
             "hide": "runs.deletion:hide",
@@ -295,6 +296,7 @@ COMMANDS: Mapping[str, str | Noun] = {
             "search": "tasks.trajectory:search",
             "export": "tasks.trajectory:export",
             "import": "tasks.trajectory:import_",
+            "verify": "tasks.trajectory:verify",
         },
     ),
     "verify": Noun(

@@ -143,6 +143,7 @@ agent0 run fork LAST --at iteration:1 --set training.student.lr=0.001
 agent0 run diff LAST~1 LAST
 agent0 run check LAST
 agent0 run diet LAST
+agent0 run ledger LAST
 agent0 run watch LAST
 agent0 run story LAST
 agent0 run why LAST
@@ -182,6 +183,7 @@ agent0 trajectory search print --run LAST
 agent0 trajectory export LAST --format trl
 agent0 trajectory export LAST --format atif
 agent0 trajectory import results.jsonl
+agent0 trajectory verify LAST
 agent0 tutorial
 agent0 up --port 8651
 agent0 up --no-handlers

@@ -1,6 +1,7 @@
 """Assembles the sampled tokens of a conversation into one trajectory, never re-tokenised."""
 
 from collections.abc import Sequence
+from math import isfinite
 
 from agent0.events.values import Capture, Trajectory, Usage
 from agent0.ports.models import Generation
@@ -51,3 +52,32 @@ def total_usage(generations: Sequence[Generation]) -> Usage:
         wall_s=sum(g.usage.wall_s for g in generations),
         first_s=sum(waits) if waits and len(waits) == len(generations) else None,
     )
+
+
+def token_fault(trajectory: Trajectory, turns: int, counted: int) -> str:
+    """Say what is wrong with the tokens of an attempt of ``turns`` turns; empty where each turn's prompt is what stood
+    before it, together with what was written. ``counted``: tokens that the model's server counted, 0 for none."""
+    ids, mask, logprobs = trajectory.token_ids, trajectory.mask, trajectory.logprobs
+    if not len(ids) == len(mask) == len(logprobs):
+        return f"{len(ids)} ids, {len(mask)} marks and {len(logprobs)} log-probabilities"
+    if any(id < 0 for id in ids) or not set(mask) <= {0, 1}:
+        return "an id below 0, or a mark that is neither 0 nor 1"
+    wrong = (n for n, (marked, value) in enumerate(zip(mask, logprobs, strict=True)) if not _fits(marked, value))
+    if (at := next(wrong, None)) is not None:
+        return f"token {at} has the log-probability {logprobs[at]}"
+    if not mask or not mask[-1]:
+        return "it does not end with what was written"
+    starts = sum(marked > before for before, marked in zip((0, *mask), mask, strict=False))
+    if starts > turns:
+        return f"{starts} stretches were written in {turns} turns"
+    if counted and sum(mask) != counted:
+        return f"{sum(mask)} tokens are marked as written, and {counted} were counted"
+    return ""
+
+
+def _fits(marked: int, logprob: float) -> bool:
+    return isfinite(logprob) and logprob <= ROUNDING if marked else logprob == 0
+
+
+ROUNDING = 1e-4
+"""How far above 0 arithmetic may leave the logarithm of a probability."""

@@ -10,7 +10,7 @@ import typer
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.log.carriers import carried
-from agent0.assembly.models.diet import diets
+from agent0.assembly.models.diet import RunLedger, diets, run_ledger
 from agent0.assembly.requests.decisions import cancelling, pausing
 from agent0.assembly.requests.run_filters import require_possible
 from agent0.assembly.runtime.read_models import NothingError, sound_log
@@ -75,6 +75,37 @@ def diet(run: console.Run = "LAST", as_json: console.Json = False) -> None:
         console.say("Its model is scripted: it writes from the solutions of the families themselves.")
     if summed.strange:
         console.say(f"{summed.strange} of the named answers are not of this run's own checkpoints.")
+
+
+def ledger(run: console.Run = "LAST", limit: console.Limit = 100, as_json: console.Json = False) -> None:
+    """What became of a run's tasks: asked, accepted, finished, trained on, never; and whether attempts that were
+    trained on are longer or shorter than others of the same verdict."""
+    name = str(lookup.run_row(run)["run"])
+    entries = console.run_async(lambda: _ledger(name))
+    if as_json:
+        console.data({"run": name, **entries.as_row()})
+        return
+    counts, length = entries.counts(), entries.length
+    console.text(f"{name}: " + ", ".join(f"{count:,} tasks {word}" for word, count in counts.items()) + ".")
+    if length.area is None or length.p is None:
+        console.text("Whether length decided what was trained on cannot be told: too few attempts were, or were not.")
+    else:
+        bias = "no sign that length decided" if length.p > LEVEL else "length goes with what was trained on"
+        console.text(
+            f"An attempt trained on is longer than another of its verdict in {length.area:.0%} of pairs "
+            f"(p {length.p:.2g}): {bias}."
+        )
+    rows = [asdict(task) for task in entries.tasks if task.finished and not task.trained]
+    console.table(rows[:limit], False, title="never trained on")
+
+
+LEVEL = 0.05
+
+
+async def _ledger(run: str) -> RunLedger:
+    settings = flags.settings()
+    async with sound_log(settings) as log:
+        return await run_ledger(log, artifact_store(settings), run)
 
 
 async def _read(run: str) -> list[Diet]:

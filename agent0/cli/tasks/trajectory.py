@@ -13,8 +13,9 @@ import typer
 from agent0.assembly.api.trajectories import transcript_of
 from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.log.import_trajectories import TraceImport, import_trajectories
+from agent0.assembly.log.trajectory_check import check_tokens
 from agent0.cli import console, flags, lookup
-from agent0.errors import ConfigError
+from agent0.errors import ConfigError, GateError
 from agent0.experiments.interchange.formats import expected_answer, written
 from agent0.ports.storage import Artifacts
 from agent0.projections.attempts import list_attempts, show_attempt
@@ -38,6 +39,8 @@ Format = Literal[
 ]  # fmt: skip
 
 ForeignFormat = Literal["", "atif", "inspect", "openai-chat", "trl", "verifiers"]
+FAULTS = 20
+"""Attempts at fault that people see; --json has all."""
 LOSSES = 8
 """Losses that people see; --json has all, line by line."""
 
@@ -169,6 +172,25 @@ def _show_import(result: TraceImport) -> None:
     if len(losses) > LOSSES:
         console.text(f"… and {len(losses) - LOSSES:,} more: --json has them line by line.")
     console.text(f"Judge it again: agent0 experiment reverify {result.file.run}")
+
+
+def verify(run: console.Run = "LAST", as_json: console.Json = False) -> None:
+    """Check the tokens of a run's attempts, turn by turn: each prompt is what stood before it and what was written,
+    with a log-probability for every token written, as many as were counted. Exit code 3 where one is at fault."""
+    name = lookup.run_id(run)
+    check = console.run_async(lambda: check_tokens(flags.settings(), name))
+    if as_json:
+        console.data({"run": name, **check.as_row()})
+    else:
+        counts = f"{check.tokens:,} tokens, {check.written:,} of them written"
+        console.text(f"{check.whole:,} of {check.attempts:,} attempts of {name} hold token by token: {counts}.")
+        for why, count in check.without.most_common():
+            console.text(f"{count:,} have no tokens: {console.one_line(why)}")
+        for attempt, fault in list(check.faults.items())[:FAULTS]:
+            console.text(f"{attempt}: {console.one_line(fault)}")
+    if check.faults:
+        what = f"{len(check.faults):,} of {check.attempts:,} attempts of {name} do not hold token by token."
+        raise GateError(what, "", "Nothing should be trained on them. --json has all.")
 
 
 def _show(attempt: dict[str, Any]) -> None:
