@@ -138,6 +138,26 @@ def decode(body: bytes | str | dict[str, Any], seq: int = 0) -> Recorded:
     return Recorded.model_validate(whole)
 
 
+def subject_of(body: bytes) -> str:
+    """The ``Recorded.subject`` of the event in a stored body, which is not decoded for it.
+
+    Raises:
+        ValueError: it is none.
+    """
+    raw = {"task": "-", "attempt": "-", **_loads(body)}
+    return "a0.ev.{run}.{task}.{attempt}.{type}".format_map({"run": "", "type": "", **raw})
+
+
+def require_subject(own: str, subject: str = "") -> None:
+    """Refuse an event whose ``own`` subject is not the one that it was stored under: rights of a role are by subject.
+
+    Raises:
+        ValueError: it is another; an empty one says nothing.
+    """
+    if subject and own != subject:
+        raise ValueError(f"{own.rpartition('.')[2]} was published as {subject}")
+
+
 def upcaster(kind: str, version: int) -> Callable[[Upcast], Upcast]:
     """Register ``fn(data) -> data`` that lifts ``kind`` from ``version`` to ``version + 1``."""
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from agent0.errors import EarlierLogError, LogError, OperationError
-from agent0.events.base import EarlierVersionError, Recorded, decode, sha256
+from agent0.events.base import EarlierVersionError, Recorded, decode, require_subject, sha256
 from agent0.projections.base import Row, Table, as_json
 
 BATCH = 500
@@ -25,9 +25,9 @@ _UNFIT = (
 )  # fmt: skip
 """What one event that fits no class or no column makes of it; a full disk or a damaged file is none of these."""
 
-Stored = tuple[int, bytes]
-"""Sequence and body, as the log gives them out."""
-Read = Callable[[int], AsyncIterator[list[Stored]]]
+Stored = tuple[int, bytes] | tuple[int, bytes, str]
+"""Sequence and body, as the log gives them out, and the subject where it is known."""
+Read = Callable[[int], AsyncIterator[Sequence[Stored]]]
 """Chunks of everything after a sequence, in order."""
 Connect = Callable[[Path], sqlite3.Connection]
 Decode = Callable[[int, bytes], Recorded]
@@ -133,7 +133,7 @@ class Projector:
         except EarlierVersionError as error:
             raise EarlierLogError.of() from error
         except _UNFIT as error:
-            raise StoppedError(*stored, error) from error
+            raise StoppedError(stored[0], stored[1], error) from error
 
     def _apply(self, batch: Iterable[Stored]) -> int:
         db = self._db
@@ -156,7 +156,7 @@ class Projector:
         """Merge the rows of a batch by table and key."""
         at, event = before.seq, before.event
         pending: Pending = {name: {} for name in self._tables}
-        for seq, body in batch:
+        for seq, body, *subject in batch:
             if seq <= at:
                 continue
             if seq != at + 1:
@@ -166,6 +166,7 @@ class Projector:
                     "Restore its data folder from a copy; `agent0 doctor` names what is missing.",
                 )
             recorded = self.decode(seq, body)
+            require_subject(recorded.subject, *subject)
             for table in self._readers.get(recorded.type, self._any):
                 rows, merge = pending[table.name], table.merge
                 for row in table.project(recorded, body.decode()) if table.with_body else table.project(recorded):
@@ -296,7 +297,7 @@ def _make(db: sqlite3.Connection, tables: dict[str, Table], begin: Position) -> 
     db.execute("INSERT INTO position VALUES (?, ?, '', ?)", (begin.stream, begin.seq, fingerprint(tables)))
 
 
-async def _batches(source: AsyncIterator[list[Stored]], size: int) -> AsyncGenerator[list[Stored], None]:
+async def _batches(source: AsyncIterator[Sequence[Stored]], size: int) -> AsyncGenerator[list[Stored], None]:
     """Chunks gathered until they hold at least ``size``."""
     batch: list[Stored] = []
     try:

@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -27,7 +27,7 @@ from agent0.projections.projector import (
     position,
 )
 
-ReadUntil = Callable[[int, int], AsyncIterator[list[Stored]]]
+ReadUntil = Callable[[int, int], AsyncIterator[Sequence[Stored]]]
 """Chunks of everything after one sequence up to and with another (0: the log's present end)."""
 
 
@@ -251,6 +251,6 @@ def _remove(path: Path) -> None:
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
-async def _nothing() -> AsyncIterator[list[Stored]]:
+async def _nothing() -> AsyncIterator[Sequence[Stored]]:
     return
     yield

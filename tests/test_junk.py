@@ -10,11 +10,14 @@ import pytest
 
 from agent0.assembly.log.access import open_log
 from agent0.config.loading import load
+from agent0.events.alarms import AlarmResolved
+from agent0.events.base import record
 from agent0.infra.log.nats_server import open_server
 from agent0.settings import NatsSettings
 from tests.kept_open import attached
 from tests.terminal import agent0 as call
 from tests.test_cli_run import SMALL
+from tests.world import NOON
 
 UNFIT = b'{"id":"x","type":"TaskAccepted","run":"r","time":"2026-01-01T00:00:00Z","data":{"no":1}}'
 
@@ -24,6 +27,7 @@ JUNK = {
     "no object": b"[1, 2]",
     "a type that there is not": b'{"id":"x","type":"NoSuchEvent","run":"r","data":{}}',
     "fields that do not fit": UNFIT,
+    "an event of another subject": record(AlarmResolved(alarm="a"), run="r", time=NOON).to_json(),
 }
 
 
@@ -76,6 +80,10 @@ def test_junk_of_every_kind_is_named_and_set_aside_and_tables_go_on(finished: Pa
     for seq in junk:
         stopped = call("run", "list", home=home)
         assert f"agent0 events set-aside {seq}" in stopped.err
+        if seq == max(junk):
+            refused = call("events", "export", str(home / "none"), home=home)
+            assert refused.code == 1 and "AlarmResolved was published as" in refused.err
+            assert "was published as" in stopped.err
         done = call("events", "set-aside", str(seq), "--reason", "not ours", "--json", home=home)
         assert done.code == 0, done.err
     again = call("events", "set-aside", str(min(junk)), home=home)

@@ -228,7 +228,7 @@ async def test_the_real_log_feeds_the_tables(log: Log, views: Views) -> None:
     await log.append(STORY)
     info = await log.info()
     projector = views.projector()
-    following = asyncio.create_task(projector.follow(lambda after: log.read_bodies(after, follow=True)))
+    following = asyncio.create_task(projector.follow(lambda after: log.read_stored(after, follow=True)))
     async with asyncio.timeout(20):
         while projector.position.seq < info.last_seq:
             await asyncio.sleep(0.02)

@@ -24,7 +24,7 @@ from nats.errors import Error
 from nats.js.api import ConsumerConfig
 
 from agent0.errors import Agent0Error, DependencyError, LogError
-from agent0.events.base import Recorded
+from agent0.events.base import Recorded, require_subject
 from agent0.infra.bus import user_code
 from agent0.infra.bus.arrivals import Arrivals, Pulling
 from agent0.infra.bus.deliveries import Advisory, Reaction, Work
@@ -37,7 +37,7 @@ from agent0.infra.log.connection import Link, die, reconnecting
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.folding import Evolve
 from agent0.infra.log.nats_server import ConnectOptions
-from agent0.infra.log.set_aside import advice, require_subject, visible_body
+from agent0.infra.log.set_aside import advice, visible_body
 from agent0.infra.log.state_snapshots import Snapshots
 from agent0.infra.log.streams import ADVISORIES, EVENTS, GIVEN_UP, Topology, check, check_durables
 from agent0.settings import Settings
@@ -224,10 +224,10 @@ class Bus:
         seq = message.metadata.sequence.stream
         try:
             recorded = self._log.decode(seq, message.data)
-            require_subject(recorded, message.subject)
+            require_subject(recorded.subject, message.subject)
             return recorded
         except ValueError as error:
-            if visible_body(self._log.asides, seq, message.data) != message.data:
+            if visible_body(self._log.asides, seq, message.data, message.subject) != message.data:
                 await message.ack()
             else:
                 self._fatal(f"{message.subject} cannot be read ({error}). {advice(seq)}")

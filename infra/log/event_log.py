@@ -263,10 +263,11 @@ class Log:
         """
         return self._decoder.decode(seq, body)
 
-    async def read_bodies(
+    async def read_stored(
         self, after: int = 0, until: int = 0, *, follow: bool = False
-    ) -> AsyncIterator[list[tuple[int, bytes]]]:
-        """Chunks of (sequence, stored body) of the whole log, undecoded: the fast path of projections.
+    ) -> AsyncIterator[list[tuple[int, bytes, str]]]:
+        """Chunks of (sequence, stored body, the subject that it was stored under) of the whole log, undecoded: the fast
+        path of projections. What was set aside has an empty subject.
 
         Raises:
             LogError: a gap or a truncated log.
@@ -274,7 +275,14 @@ class Log:
         """
         async with aclosing(pull(self._link, Query((), after, until, follow))) as chunks:
             async for chunk in chunks:
-                yield [(s.seq, visible_body(self.asides, s.seq, s.message.data)) for s in chunk]
+                bodies = ((s, visible_body(self.asides, s.seq, s.message.data, s.message.subject)) for s in chunk)
+                yield [(s.seq, body, s.message.subject if body == s.message.data else "") for s, body in bodies]
+
+    async def read_bodies(self, after: int = 0, until: int = 0) -> AsyncIterator[list[tuple[int, bytes]]]:
+        """The same without subjects."""
+        async with aclosing(self.read_stored(after, until)) as chunks:  # type: ignore[type-var]
+            async for chunk in chunks:
+                yield [(seq, body) for seq, body, _ in chunk]
 
     async def message(self, seq: int) -> Recorded:
         """The event at ``seq``.
@@ -282,7 +290,8 @@ class Log:
         Raises:
             NotFoundError: there is none. LogError: it cannot be read.
         """
-        return decoded_body(await self.body(seq), seq, self.asides)
+        body, subject = await self._at(seq)
+        return decoded_body(body, seq, self.asides, subject=subject)
 
     async def body(self, seq: int) -> bytes:
         """The stored body at ``seq``.
@@ -290,6 +299,10 @@ class Log:
         Raises:
             NotFoundError: there is none, or it cannot be read.
         """
+        body, subject = await self._at(seq)
+        return visible_body(self.asides, seq, body, subject)
+
+    async def _at(self, seq: int) -> tuple[bytes, str]:
         try:
             raw = await apart(self._link.client.jsm().get_msg(EVENTS, seq))
         except NoSuchMessageError as error:
@@ -297,7 +310,7 @@ class Log:
             raise NotFoundError(f"The log has no event {seq}.", fix=fix) from error
         except (Error, TimeoutError) as error:
             raise self._link.away("read an event") from error
-        return visible_body(self.asides, seq, raw.data or b"")
+        return raw.data or b"", raw.subject or ""
 
     async def newest(self, subject: str) -> tuple[int, bytes]:
         """Sequence and body of the newest event of ``subject``; (0, nothing) where there is none."""

@@ -8,7 +8,7 @@ from contextlib import aclosing
 
 from agent0.errors import LogError
 from agent0.events.alarms import LOG, MessageExcluded
-from agent0.events.base import Recorded, decode
+from agent0.events.base import Recorded, decode, require_subject, subject_of
 from agent0.infra.log.connection import Link
 from agent0.infra.log.reader import Query, Stored, pull
 from agent0.provenance.redaction import set_aside
@@ -30,18 +30,18 @@ async def read_asides(link: Link) -> Asides:
     return asides
 
 
-def visible_body(asides: Asides, seq: int, body: bytes) -> bytes:
-    """The stored ``body``, or the tombstone of what was set aside."""
+def visible_body(asides: Asides, seq: int, body: bytes, subject: str = "") -> bytes:
+    """The ``body`` stored under ``subject``, or the tombstone of what was set aside."""
     exclusion = asides.get(seq)
-    if exclusion is None or not unreadable(body):
+    if exclusion is None or not unreadable(body, subject):
         return body
     return set_aside(seq, body, exclusion) or body
 
 
-def unreadable(body: bytes) -> str:
-    """Why ``body`` is no event that this Agent0 reads; empty where it is one."""
+def unreadable(body: bytes, subject: str = "") -> str:
+    """Why ``body`` is no event that this Agent0 reads under ``subject``, where that is known; empty where it is one."""
     try:
-        decode(body)
+        require_subject(decode(body).subject, subject)
     except ValueError as error:
         return " ".join(str(error).split())[:300] or type(error).__name__
     return ""
@@ -68,23 +68,26 @@ def decoded_body(body: bytes, seq: int, asides: Asides, read: Read | None = None
         LogError: as ``decoded``, or it belongs under another subject.
     """
     try:
-        visible = visible_body(asides, seq, body)
+        visible = visible_body(asides, seq, body, subject)
         recorded = read(seq, visible) if read else decode(visible, seq)
-        if subject and visible == body:
-            require_subject(recorded, subject)
+        if visible == body:
+            require_subject(recorded.subject, subject)
         return recorded
     except ValueError as error:
         raise LogError(f"Event {seq} cannot be read.", str(error)[:500], advice(seq)) from error
 
 
-def require_subject(recorded: Recorded, subject: str) -> None:
-    """Refuse an event stored under another subject than its own: rights of a role are by subject.
-
-    Raises:
-        ValueError: it is one.
-    """
-    if recorded.subject != subject:
-        raise ValueError(f"{recorded.type} was published as {subject}")
+def require_filed(seq: int, body: bytes, subject: str) -> None:
+    """Raises LogError where ``body`` says that it belongs under another subject than the one that it was stored under;
+    what is no event is refused by whoever decodes it."""
+    try:
+        own = subject_of(body)
+    except ValueError:
+        return
+    try:
+        require_subject(own, subject)
+    except ValueError as error:
+        raise LogError(f"Event {seq} cannot be read.", str(error)[:500], advice(seq)) from error
 
 
 def advice(seq: int) -> str:

@@ -116,7 +116,7 @@ async def named_by_run(settings: Settings, log: Log, store: FileArtifacts) -> di
     first = seals.first - 1
     if await log.last_seq() > first:
         async for chunk in history(settings, log)(first, 0):
-            for _, body in chunk:
+            for _, body, _ in chunk:
                 _add(body, runs)
     for names in runs.values():
         _follow(names, store)

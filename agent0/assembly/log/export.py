@@ -21,6 +21,7 @@ from agent0.infra.integrity.archive_place import open_archive
 from agent0.infra.integrity.sealer import begin, require
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.restore import place_of
+from agent0.infra.log.set_aside import require_filed
 from agent0.ports.storage import Artifacts
 from agent0.provenance.artifact_refs import may_name, named, named_within
 from agent0.provenance.hash_chain import Chain
@@ -159,9 +160,10 @@ async def _take(
     taken = _Taken(Chain(last=begin.last, digest=begin.digest), begin)
     if until <= begin.last:
         return taken
-    async with aclosing(log.read_bodies(begin.last, until)) as chunks:  # type: ignore[type-var]
+    async with aclosing(log.read_stored(begin.last, until)) as chunks:  # type: ignore[type-var]
         async for chunk in chunks:
-            for seq, body in chunk:
+            for seq, body, subject in chunk:
+                require_filed(seq, body, subject)
                 require(taken.chain.feed(seq, body))
                 add(seq, _kept(taken, request, seq, body))
     return taken

@@ -12,12 +12,12 @@ from agent0.infra.integrity.seal_journal import Archived
 from agent0.infra.log.event_log import Log
 from agent0.settings import Settings
 
-Bodies = list[tuple[int, bytes]]
+Bodies = list[tuple[int, bytes, str]]
 
 
 def history(settings: Settings, log: Log) -> Callable[[int, int], AsyncIterator[Bodies]]:
-    """Reads all there ever was: archives first, then the log. Chunks of (sequence, body) after one sequence, up to and
-    with another (0: to the present end).
+    """Reads all there ever was: archives first, then the log. Chunks of (sequence, body, subject: empty in archives)
+    after one sequence, up to and with another (0: to the present end).
 
     Raises:
         NotFoundError: an archive is not where it was written to.
@@ -31,7 +31,7 @@ def history(settings: Settings, log: Log) -> Callable[[int, int], AsyncIterator[
                     yield chunk
                     after = chunk[-1][0]
         if not until or after < until:
-            async with aclosing(log.read_bodies(after, until)) as chunks:  # type: ignore[type-var]
+            async with aclosing(log.read_stored(after, until)) as chunks:  # type: ignore[type-var]
                 async for stored in chunks:
                     yield stored
 
@@ -45,4 +45,5 @@ def _archived(archive: Archived, after: int, until: int) -> Iterator[Bodies]:
         what = f"Events {archive.first:,} to {archive.before:,} are in an archive."
         why = f"It was written to {archive.path}, which is not there."
         raise NotFoundError(what, why, "Put it back.") from error
-    return events_of(storage, manifest_of(storage), after, until)
+    chunks = events_of(storage, manifest_of(storage), after, until)
+    return ([(seq, body, "") for seq, body in chunk] for chunk in chunks)

@@ -91,8 +91,8 @@ async def _foreign(log: Log, verified: Verified) -> list[LogMismatch]:
     """Messages that are no events, as far as the log can be read."""
     out = []
     with suppress(GapError):
-        async for chunk in log.read_bodies(verified.first - 1, verified.last):
-            for seq, why in ((seq, unreadable(body)) for seq, body in chunk):
+        async for chunk in log.read_stored(verified.first - 1, verified.last):
+            for seq, why in ((seq, unreadable(body, subject)) for seq, body, subject in chunk):
                 if why:
                     fix = f"where no Agent0 wrote it, go on without: agent0 events set-aside {seq}"
                     out.append(LogMismatch("foreign", seq, seq, f"it is no event that can be read ({why}); {fix}"))

@@ -10,7 +10,7 @@ from agent0.assembly.log.restore import require_whole
 from agent0.assembly.log.rollover_recovery import MANIFEST, entries_to_carry, finish
 from agent0.assembly.runtime.read_models import catch_up, reading
 from agent0.assembly.runtime.stamping import recorded
-from agent0.errors import OperationError
+from agent0.errors import LogError, OperationError
 from agent0.events.alarms import LOG, MessageExcluded
 from agent0.events.base import sha256
 from agent0.infra.integrity.archive import Manifest
@@ -18,7 +18,6 @@ from agent0.infra.integrity.archive_place import open_archive
 from agent0.infra.integrity.seal_journal import Archived
 from agent0.infra.integrity.sealer import BrokenLogError
 from agent0.infra.log.event_log import Log
-from agent0.infra.log.set_aside import unreadable
 from agent0.infra.storage.state_files import StateFiles
 from agent0.projections.runs import list_runs
 from agent0.settings import Settings
@@ -83,7 +82,11 @@ async def set_aside(settings: Settings, seq: int, reason: str) -> dict[str, obje
     """
     async with open_log(settings) as log:
         body = await log.body(seq)
-        if not (why := unreadable(body)):
+        try:
+            await log.message(seq)
+        except LogError as error:
+            why = error.why
+        else:
             fix = "To leave an event out for good: agent0 events export PATH --redact TASK"
             raise OperationError(f"Event {seq} is not set aside.", "It can be read, or was set aside before.", fix)
         event = MessageExcluded(at=seq, sha256=sha256(body), reason=reason)

@@ -125,7 +125,7 @@ def _archived(path: Path) -> _EventRange:
 
     async def read(after: int, until: int) -> AsyncIterator[Bodies]:
         for chunk in events_of(storage, manifest, after, until):
-            yield chunk
+            yield [(number, body, "") for number, body in chunk]
 
     return _EventRange(manifest.created, manifest.first, manifest.last, read)
 
@@ -140,7 +140,7 @@ def _until(past: _EventRange, seq: int) -> int:
 
 async def _require_before(past: _EventRange, time: datetime) -> None:
     async with aclosing(past.read(past.first - 1, past.first)) as chunks:  # type: ignore[type-var]
-        async for (_, body), *_ in chunks:
+        async for (_, body, _), *_ in chunks:
             if _later(body, time):
                 raise NotFoundError(f"Nothing had happened at {time}.", f"The first event is of {decode(body).time}.")
 

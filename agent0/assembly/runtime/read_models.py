@@ -80,7 +80,7 @@ async def run_projector(settings: Settings, log: Log, stands: Callable[[], None]
 async def _followed(settings: Settings, log: Log, stands: Callable[[], None]) -> None:
     async with _caught_up(settings, log) as projector:
         stands()
-        await projector.follow(lambda after: log.read_bodies(after, follow=True), log.decode)
+        await projector.follow(lambda after: log.read_stored(after, follow=True), log.decode)
 
 
 async def catch_up(settings: Settings, log: Log) -> int:
