@@ -16,7 +16,7 @@ from weakref import WeakSet
 import pytest
 
 import agent0
-from agent0.assembly.api import calls
+from agent0.assembly.api import calls, local_runs
 from agent0.assembly.api.local_runs import execution
 from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.events.checkpoints import CheckpointEvaluated
@@ -321,6 +321,7 @@ def test_interrupted_waiting_ends_the_waiting_alone(folder: agent0.Folder) -> No
         interrupts.stop()
         assert run.status == "running"
     run.cancel()
+    assert run.wait() == "cancelled"
 
 
 def test_a_curve_of_a_run_under_way_is_drawn_anew(folder: agent0.Folder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -348,6 +349,14 @@ def test_a_curve_of_a_run_under_way_is_drawn_anew(folder: agent0.Folder, monkeyp
     assert "finished" in shown.pop() and "<svg" in shown[-1] and "<svg" not in shown[0]
 
 
+@pytest.fixture
+def idle() -> None:
+    """Nothing of earlier tests executes runs any more: it would take up those of this one."""
+    for executing in [*local_runs._executions.values()]:
+        executing.stop()
+
+
+@pytest.mark.usefixtures("idle")
 def test_a_process_that_ends_pauses_what_it_executes(folder: agent0.Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     run = folder.start(settings=LONG, name="left", wait=False)
     monkeypatch.setattr(calls, "_under_way", WeakSet([execution(folder.settings, run.id)]))
@@ -380,6 +389,7 @@ def test_what_runs_drains_with_its_threads_when_a_process_ends() -> None:
     assert (done.stdout, done.stderr) == ("drained\n", "")
 
 
+@pytest.mark.usefixtures("idle")
 def test_waiting_for_what_nobody_executes_says_so(folder: agent0.Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent0.assembly.api.local_runs.LEFT_S", 0.1)
     words = [word for key, value in SMALL.items() for word in ("--set", f"{key}={value}")]
