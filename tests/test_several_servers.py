@@ -227,11 +227,13 @@ def test_a_run_is_started_at_two_and_resumed_at_another(pair: list[OpenAIStandIn
     begun = agent0("run", "start", *urls, "--model", "student", *small_run, home=tmp_path)
     assert begun.code == 0, begun.err
     run = begun.json["run"]
-    moved = agent0("run", "resume", run, "--base-url", "http://other:1/v1", "--detach", "--json", home=tmp_path)
+    moved = agent0("run", "resume", run, "--base-url", "http://127.0.0.1:1/v1", "--detach", "--json", home=tmp_path)
     assert moved.code == 0, moved.err
+    lost = agent0("run", "resume", run, home=tmp_path)
+    assert lost.code == 5 and "http://127.0.0.1:1" in lost.err and f"agent0 run resume {run} --base-url URL" in lost.err
     shown = agent0("run", "show", run, "--json", home=tmp_path).json
-    assert {shown["config"][role]["base_url"] for role in ("student", "teacher")} == {"http://other:1/v1"}
+    assert {shown["config"][role]["base_url"] for role in ("student", "teacher")} == {"http://127.0.0.1:1/v1"}
     assert shown["config_sha"] == begun.json["config_sha"] and "servers" not in shown
     with pytest.raises(OperationError, match="cannot be asked"):
-        settings = load("openai", {"run.student.base_url": "http://other:1"}, {})
+        settings = load("openai", {"run.student.base_url": "http://127.0.0.1:1"}, {})
         moved_servers(settings, {"run": "r1", "config": small().to_record()[0]})

@@ -25,6 +25,7 @@ from agent0.cli.tasks.question_options import (
     question_settings,
     require_file,
 )
+from agent0.errors import RequirementsError
 from agent0.events.base import Recorded
 from agent0.experiments.smaller_run import difference
 from agent0.settings import RunConfig, Settings
@@ -150,8 +151,14 @@ def resume(
         console.record({"run": name, "status": "running"}, as_json)
         return
     if not no_handlers:
-        servers = moved_servers(settings, row)
-        require(settings, RunConfig.recorded(row["config"]).served_by(servers), wait)
+        plan = RunConfig.recorded(row["config"]).served_by(moved_servers(settings, row))
+        try:
+            require(settings, plan, wait)
+        except RequirementsError as error:
+            if not any(url.partition(",")[0].removesuffix("/v1") in error.what for url in plan.servers.values()):
+                raise
+            fix = f"Where its server is elsewhere by now: agent0 run resume {name} --base-url URL"
+            raise RequirementsError(error.what, error.why, fix) from error
         if row["status"] == "running" and carriers(settings):
             console.say(f"{carrier_line(settings, name)} This process shares the work.", "yellow")
     news = f"Run {name} goes on: profile {row['profile']}, seed {row['seed']}"
