@@ -1,6 +1,8 @@
 """Adapters of a vLLM server, loaded while it runs: against a stand-in that speaks the documented wire format."""
 
 import asyncio
+import copy
+import math
 import shutil
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
@@ -9,16 +11,19 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+import torch
 
 from agent0.assembly.routing.server_probes import probe_openai
 from agent0.config.loading import load
 from agent0.errors import DependencyError, OperationError, TransientError
 from agent0.events.values import Artifact
 from agent0.infra.engine.adapter import Adapter, lora_settings, pack
+from agent0.infra.engine.chat_template import chat_of
+from agent0.infra.engine.inference import Engine
 from agent0.infra.models import vllm_adapters
 from agent0.infra.models.openai.provider import OpenAIServer
 from agent0.infra.models.transformers import BASE
-from agent0.infra.models.vllm_adapters import swapped
+from agent0.infra.models.weights_probe import COPY_NATS, GREEDY, PROBED_TURNS, GreedyText, WeightsReading
 from tests.adapters import adapter, tensors
 from tests.conformance_model import ask, essence
 from tests.memory import MemoryArtifacts
@@ -147,30 +152,102 @@ async def test_one_that_is_lost_while_it_writes_is_found_out(model: OpenAIServer
     assert (await model.generate(replace(ask(), adapter=one))).token_ids
 
 
-async def test_other_weights_under_the_same_name_are_found_out(model: OpenAIServer, server: OpenAIStandIn) -> None:
-    """At the next adapter: on a server that was started again, and on a copy that is none."""
-    await model.generate(replace(ask(), adapter=trained(model)))
-    draw, weights = server.draw, model._weights
+def shift(server: OpenAIStandIn, nats: float) -> None:
+    """Other weights, whose tokens are so much less likely."""
+    draw = server.draw
 
     def other(prompt: list[int], seed: int, most: int, by: str = "", heat: float = 1.0) -> Drawn:
         drawn = draw(prompt, seed, most, by, heat)
-        return replace(drawn, logprobs=[one - 2.5 for one in drawn.logprobs])
+        return replace(drawn, logprobs=[one - nats for one in drawn.logprobs])
 
     server.draw = other  # type: ignore[method-assign]
-    copy = OpenAIServer(actor(server.url), model._artifacts, shared=model._shared, weights=weights)
-    for asked in (model, copy):
+
+
+async def test_other_weights_under_the_same_name_are_found_out(model: OpenAIServer, server: OpenAIStandIn) -> None:
+    """At the next adapter: on a server that was started again, and on a copy that is none."""
+    await model.generate(replace(ask(), adapter=trained(model)))
+    shift(server, 2.5)
+    twin = OpenAIServer(actor(server.url), model._artifacts, shared=model._shared, weights=model._weights)
+    for asked in (model, twin):
         server.adapters.clear()
         with pytest.raises(DependencyError, match="weights of before"):
             await asked.generate(replace(ask(), adapter=trained(model, 1)))
-    await copy.close()
+    await twin.close()
+
+
+@pytest.mark.parametrize("trains", [True, False])
+async def test_a_swap_between_the_start_and_the_first_turn_is_found_out(
+    model: OpenAIServer, server: OpenAIStandIn, trains: bool
+) -> None:
+    """By what is opened after the start's check, which is another object; the next start begins with what is there."""
+    start = OpenAIServer(actor(server.url), model._artifacts, shared=model._shared)
+    await start.check(8 if trains else 0)
+    shift(server, 0.05)
+    for which in (trained(model), None):
+        with pytest.raises(DependencyError, match="weights of before"):
+            await model.generate(replace(ask(), adapter=which))
+    await start.check(8 if trains else 0)
+    await start.close()
+    later = OpenAIServer(actor(server.url), model._artifacts, shared=model._shared)
+    assert (await later.generate(ask())).text
+    await later.close()
+
+
+async def test_turns_of_the_base_are_of_the_weights_of_the_start(model: OpenAIServer, server: OpenAIStandIn) -> None:
+    """They are read again after so many turns, and behind each failure."""
+    await model.generate(ask())
+    shift(server, 0.05)
+    for _ in range(PROBED_TURNS - 1):
+        await model.generate(ask())
+    with pytest.raises(DependencyError, match="weights of before"):
+        await model.generate(ask())
+    shift(server, -0.05)
+    await model.generate(ask())
+    server.faults[:] = ["gone"]
+    with pytest.raises(OperationError):
+        await model.generate(ask())
+    shift(server, 0.05)
+    with pytest.raises(DependencyError, match="weights of before"):
+        await model.generate(ask())
 
 
 def test_rounding_is_no_swap() -> None:
-    first = (-0.1, -0.2, -0.3, -0.4)
-    assert not swapped(first, first) and not swapped((), first)
-    assert not swapped(first, tuple(one + 0.04 for one in first))
-    assert not swapped(first, (-0.1, -0.2, -4.0, -5.0)), "it went on otherwise behind a tie"
-    assert swapped(first, (-1.1, -0.2, -1.3, -0.4))
+    first = GreedyText((1, 2, 3, 4), (-0.1, -0.2, -0.3, -0.4), (0.9, 0.9, 0.1, 0.9))
+    behind_a_tie = GreedyText((1, 2, 5, 6), (-0.1, -0.2, -0.3, -5.0))
+    other_word = GreedyText((1, 5, 3, 4), first.logprobs)
+    shifted = [GreedyText(first.ids, tuple(one - nats for one in first.logprobs)) for nats in (0.015, 0.05, 0.1)]
+    quiet, noisy = WeightsReading([first, first]), WeightsReading([first, shifted[0]])
+    assert not any(quiet.differs([text]) for text in (first, behind_a_tie, shifted[0]))
+    assert all(quiet.differs([text]) for text in (other_word, shifted[1]))
+    assert not quiet.differs([shifted[2], first]), "one of several is enough"
+    assert not noisy.differs([shifted[1]]) and noisy.differs([shifted[2]]), "its own noise is the scale"
+    assert not quiet.differs([shifted[2]], COPY_NATS), "a copy may be on another card"
+
+
+def test_a_twentieth_of_noise_in_the_weights_is_seen_and_another_precision_is_not() -> None:
+    """Of the built-in model, computed for real."""
+    engine = Engine(str(BASE))
+    exact = greedy(engine._model)
+    assert not WeightsReading([exact]).differs([greedy(copy.deepcopy(engine._model).bfloat16().float())])
+    for seed in range(2):
+        torch.manual_seed(seed)
+        noisy = copy.deepcopy(engine._model)
+        for matrix in noisy.parameters():
+            matrix.data += 0.05 * matrix.std() * torch.randn_like(matrix)
+        assert WeightsReading([exact]).differs([greedy(noisy)])
+
+
+def greedy(model: torch.nn.Module) -> GreedyText:
+    ids = torch.tensor([chat_of(BASE).prompt(GREEDY.turns, ())])
+    start, logprobs, margins = ids.shape[1], list[float](), list[float]()
+    with torch.inference_mode():
+        for _ in range(GREEDY.sampling.max_tokens):
+            likeliest = model(ids).logits[0, -1].log_softmax(-1).topk(2)
+            first, second = likeliest.values.tolist()
+            logprobs.append(first)
+            margins.append(math.exp(first) - math.exp(second))
+            ids = torch.cat([ids, likeliest.indices[None, :1]], 1)
+    return GreedyText(tuple(ids[0, start:].tolist()), tuple(logprobs), tuple(margins))
 
 
 async def test_an_adapter_that_changes_nothing_may_answer_as_the_base(

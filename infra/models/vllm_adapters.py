@@ -9,7 +9,7 @@ for others in between (``--max-cpu-loras``), and ends where they are gone.
 import asyncio
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,13 @@ from agent0.errors import DependencyError, OperationError, OtherServerError, Tra
 from agent0.events.values import Artifact
 from agent0.infra.engine.adapter import CONFIG, WEIGHTS, check_base, files
 from agent0.infra.models.openai.dialects import ListedModel
+from agent0.infra.models.weights_probe import (
+    COPY_NATS,
+    PROBED_TURNS,
+    TOGETHER,
+    GreedyText,
+    WeightsReading,
+)
 from agent0.infra.weights.merge import Lora, read_lora, write_trial
 from agent0.infra.weights.safetensors_io import digest
 from agent0.ports.storage import Artifacts
@@ -26,19 +33,19 @@ TRIAL = "agent0-trial"
 KEPT = 4
 """Adapters that the server is left with: those of both roles, of a candidate, and one to spare."""
 
-SWAPPED_NATS, ROUNDING_NATS = 0.3, 0.05
-"""By how much log-probabilities of one text differ at most, on average and at its first token, where the weights are
-the same: cards round differently, and where two tokens are about as likely the text goes on otherwise."""
-
 Ask = Callable[[str, str, Any], Awaitable[Any]]
 """Method, path and body to the answer."""
-Probe = Callable[[str], Awaitable[Sequence[float]]]
-"""The name of a model to the log-probabilities of what it greedily writes to a fixed question."""
+Probe = Callable[[str], Awaitable[GreedyText]]
+"""The name of a model to what it greedily writes to a fixed question."""
+Readings = dict[str, WeightsReading]
+"""By address and model: what it wrote at first."""
+_at_start: Readings = {}
+"""Of the newest check of a server in this process: what is opened later goes on from that."""
 
 
 class VllmAdapters:
-    """The adapters of one server over the weights in ``folder``, which it serves as ``model``. Their files are written
-    to ``shared``; ``cards`` asks for all models that it has, by name, as it describes them."""
+    """The adapters of the server at ``address`` over the weights in ``folder``, which it serves as ``model``. Their
+    files are written to ``shared``; ``cards`` asks for all models that it has, by name, as it describes them."""
 
     def __init__(
         self,
@@ -48,19 +55,22 @@ class VllmAdapters:
         artifacts: Artifacts,
         folder: Path,
         shared: Path,
-        weights: dict[str, tuple[float, ...]],
+        weights: Readings,
         *,
         model: str,
+        address: str,
     ) -> None:
-        """``weights`` has what each model wrote to the fixed question at first, on this server or on its copies."""
+        """``weights`` has what was read at first of this server and of its copies, and is shared with those."""
         self._ask, self._cards, self._probe, self._artifacts = ask, cards, probe, artifacts
         self._model, self._folder, self._shared = model, folder, shared
         self._entry, self._busy, self._weights = asyncio.Lock(), Counter[str](), weights
-        self._proven: dict[str, tuple[float, ...]] = {}
+        self._key, self._suffix, self._unread = f"{address} {model}", f" {model}", 0
+        self._proven: dict[str, GreedyText] = {}
 
     @asynccontextmanager
     async def using(self, adapter: Artifact | None) -> AsyncIterator[dict[str, object]]:
-        """Hold ``adapter`` on the server; yields what a request says for it to answer.
+        """Hold ``adapter`` on the server, None being its own weights, which are read again every ``PROBED_TURNS`` turns
+        and after a failure; yields what a request says for it to answer.
 
         Raises:
             DependencyError: the server takes no adapters, cannot read this one, answers as if it had none, or has other
@@ -68,6 +78,19 @@ class VllmAdapters:
             TransientError: it lost the adapter while this was held.
             OperationError: ``adapter`` is no LoRA of these weights.
         """
+        async with self._entry:
+            if not self._unread:
+                await self._base_text()
+            self._unread -= 1
+        try:
+            async with self._loaded(adapter) as fields:
+                yield fields
+        except BaseException:
+            self._unread = 0
+            raise
+
+    @asynccontextmanager
+    async def _loaded(self, adapter: Artifact | None) -> AsyncIterator[dict[str, object]]:
         if adapter is None:
             yield {}
             return
@@ -87,12 +110,18 @@ class VllmAdapters:
             self._busy[name] -= 1
 
     async def check(self, rank: int) -> None:
-        """Load a small adapter of ``rank`` with drawn weights, ask it, and take it away again: what training makes will
-        be served, too.
+        """Read the server's weights; with a ``rank`` load a small adapter of that with drawn weights, ask it, and take
+        it away again: what training makes will be served, too.
 
         Raises:
             DependencyError: as ``using``.
         """
+        _at_start.pop(self._key, None)
+        self._weights.pop(self._key, None)
+        await self._base_text()
+        _at_start[self._key] = self._weights[self._key]
+        if not rank:
+            return
         self._shared.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self._shared, prefix="trial-") as folder:
             path = Path(folder)
@@ -122,16 +151,32 @@ class VllmAdapters:
             except (OperationError, OtherServerError, TransientError) as error:
                 raise self._missing(name, f"It did not load {path}. {error.why}", rank) from error
         self._proven.pop(name, None)
-        base, probed = tuple(await self._probe(self._model)), tuple(await self._probe(name))
-        if swapped(self._weights.setdefault(self._model, base), base):
-            why = f"{self._model} does not write with the log-probabilities of when it was asked first."
-            raise DependencyError(
-                "A server with the weights of before", why, "Start it, and its copies, with the same."
-            )
+        base, probed = await self._base_text(), await self._probe(name)
         same = [other for other, values in {self._model: base, **self._proven}.items() if values == probed]
         if same and not silent:
             raise self._missing(name, f"It says that it has it, and answers exactly as {same[0]}.", rank)
         self._proven[name] = probed
+
+    async def _base_text(self) -> GreedyText:
+        """What the server's own weights write, which must be those of the start, and of its copies."""
+        if self._key not in self._weights and self._key in _at_start:
+            self._weights[self._key] = _at_start[self._key]
+        text = await self._probe(self._model)
+        if reading := self._weights.get(self._key):
+            other = reading.differs([text]) and reading.differs(await self._read_together())
+        else:
+            reading = WeightsReading([text, *await self._read_together()])
+            copies = [copy for key, copy in self._weights.items() if key.endswith(self._suffix)]
+            other = any(copy.differs(reading.texts, COPY_NATS) for copy in copies)
+        if other:
+            why = f"{self._model} does not write with the log-probabilities of when it was asked first."
+            fix = "Start it, and its copies, with the same."
+            raise DependencyError("A server with the weights of before", why, fix)
+        self._weights[self._key], self._unread = reading, PROBED_TURNS
+        return text
+
+    async def _read_together(self) -> list[GreedyText]:
+        return await asyncio.gather(*(self._probe(self._model) for _ in range(TOGETHER)))
 
     async def _loaded_path(self, name: str) -> str | None:
         """The folder that the server reads the adapter ``name`` from; None where it does not have it."""
@@ -172,9 +217,3 @@ class VllmAdapters:
         fix = f"Start it with {start}, where it can read {self._shared}."
         what = f"An adapter of rank {rank}" if name == TRIAL else f"The adapter {name.removeprefix('agent0-')[:12]}"
         return DependencyError(f"{what} on its server", why, fix)
-
-
-def swapped(first: Sequence[float], later: Sequence[float]) -> bool:
-    """Whether two log-probabilities (nats) of each token of a greedy text are of different weights."""
-    gaps = [abs(a - b) for a, b in zip(first, later, strict=False)]
-    return bool(gaps) and gaps[0] > ROUNDING_NATS and sum(gaps) / len(gaps) > SWAPPED_NATS

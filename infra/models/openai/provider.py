@@ -32,14 +32,13 @@ from agent0.infra.models.openai.server_facts import (
     root_of,
 )
 from agent0.infra.models.tool_text import ATTEMPT
-from agent0.infra.models.vllm_adapters import VllmAdapters
+from agent0.infra.models.vllm_adapters import Readings, VllmAdapters
+from agent0.infra.models.weights_probe import GREEDY, PROBE, GreedyText
 from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.storage import Artifacts
 from agent0.settings import ActorConfig
 
 NOTHING: dict[str, object] = {}
-PROBE = GenerateRequest((Turn(role="user", content="Say: 1, zwei, 三."),), Sampling(max_tokens=8))
-"""The short request that shows which way of asking a server takes."""
 THOUGHT = ("<think", "<|channel|>", "[THINK]", "<seed:think", "<|START_THINKING|>")
 """How models begin a thought that a server leaves in the text."""
 SPECIAL = ("bos_token", "eos_token")
@@ -114,7 +113,7 @@ class OpenAIServer:
         key: str = "",
         shared: Path | None = None,
         patient: bool = True,
-        weights: dict[str, tuple[float, ...]] | None = None,
+        weights: Readings | None = None,
     ) -> None:
         self._actor, self._root, self._artifacts = actor, root_of(actor.base_url), artifacts
         self._own, self._shared, self._weights = bool(key), shared, {} if weights is None else weights
@@ -182,7 +181,7 @@ class OpenAIServer:
         profile = await self.profile()
         if rank and profile.chat and profile.adapters is None:
             raise self._unswapped()
-        if rank and isinstance(profile.adapters, VllmAdapters):
+        if isinstance(profile.adapters, VllmAdapters):
             await profile.adapters.check(rank)
         if not profile.way.ids:
             try:
@@ -255,8 +254,9 @@ class OpenAIServer:
             return LlamaAdapters(ask, self._artifacts, folder, self._root, fixed=self._own)
         if profile.way.dialect != "completions" or self._shared is None:
             return None
-        request, probe, same = self._connection.request, partial(self._probed, profile), (self._shared, self._weights)
-        return VllmAdapters(request, self.models, probe, self._artifacts, folder, *same, model=profile.model)
+        ask, probe = (self._connection.request, self.models), partial(self._probed, profile)
+        files, name = (self._artifacts, folder, self._shared), profile.model
+        return VllmAdapters(*ask, probe, *files, self._weights, model=name, address=self._root)
 
     async def _drawn(self, profile: Profile, most: int) -> bool:
         """Whether it draws ``most`` turns in a call, and choice 1 of them is what the next seed gives alone."""
@@ -275,12 +275,11 @@ class OpenAIServer:
         [alone] = (await self._ask(profile, second, prompt)).replies
         return together[0].ids != together[1].ids == alone.ids
 
-    async def _probed(self, profile: Profile, model: str) -> Sequence[float]:
-        """Log-probabilities of what ``model`` greedily writes to a fixed question."""
+    async def _probed(self, profile: Profile, model: str) -> GreedyText:
+        """What ``model`` greedily writes to a fixed question."""
         prompt = profile.chat.prompt(PROBE.turns, PROBE.tools) if profile.chat else []
-        greedy = replace(PROBE, sampling=Sampling(temperature=0.0, max_tokens=16))
-        [reply] = (await self._ask(profile, greedy, prompt, {"model": model})).replies
-        return reply.logprobs
+        [reply] = (await self._ask(profile, GREEDY, prompt, {"model": model})).replies
+        return GreedyText(reply.ids, reply.logprobs, reply.margins)
 
     async def models(self) -> dict[str, ListedModel]:
         """The server's models by name, as it describes them.

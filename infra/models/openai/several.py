@@ -10,6 +10,7 @@ from time import monotonic
 
 from agent0.errors import Agent0Error, DependencyError, ModelChangedError, RefusedError, TransientError
 from agent0.infra.models.openai.provider import OpenAIServer, Profile
+from agent0.infra.models.vllm_adapters import Readings
 from agent0.ports.models import GenerateRequest, Generation, Listen
 from agent0.ports.storage import Artifacts
 from agent0.routing.breaker import Breaker
@@ -52,7 +53,7 @@ class OpenAIServers:
         shared: Path | None,
         patient: bool,
     ) -> None:
-        same: dict[str, tuple[float, ...]] = {}
+        same: Readings = {}
         actors = (actor.model_copy(update={"base_url": url}) for url in actor.addresses)
         self._members = [
             _Member(OpenAIServer(one, artifacts, "", shared, patient, same), one.base_url, Breaker(1, ALONE_S))
