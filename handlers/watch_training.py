@@ -15,11 +15,12 @@ RECENT = 20_000
 @on(TrainingMeasured)
 async def watch_training(event: TrainingMeasured, run: RunState, cause: Recorded, history: History) -> list[Event]:
     """Compare the steps with fixed limits, and with the steps of the run's recent trainings of the same role."""
-    before: list[TrainingStep] = []
+    before, begun = list[TrainingStep](), 0
     since = max(0, cause.seq - RECENT)
     async for recorded in history.read(cause.run, ["TrainingMeasured"], after=since, until=cause.seq - 1):
         if isinstance(recorded.event, TrainingMeasured) and recorded.event.role == event.role:
             before += recorded.event.steps
+            begun += len(recorded.event.steps) if recorded.event.checkpoint == event.checkpoint else 0
     training = run.config.training
     recipe = training.student if event.role == "student" else training.teacher
-    return [*step_alarms(event, StepHistory(event.steps, before, recipe))]
+    return [*step_alarms(event, StepHistory(event.steps, before, recipe, begun))]

@@ -38,6 +38,10 @@ def alarms(steps: Sequence[TrainingStep], before: Sequence[TrainingStep] = (), *
     ("change", "kind", "words"),
     [
         ({"gradient_norm": 2.1}, "gradient", "norm was 2.1, beyond 2 (ten times the median"),
+        ({"loss": 10.0}, "loss", "loss was 10, beyond 2.9 (three above the median"),
+        ({"entropy_estimate": 0.0}, "entropy", "entropy was 0 nats a token, below 0.05"),
+        ({"learning_rate": 50.0}, "rate", "learning rate was 50, beyond 0.1"),
+        ({"learning_rate": float("nan")}, "rate", "learning rate was inf, beyond 0.1"),
         ({"parent_kl": 0.8}, "parent-kl", "0.8 nats a token apart, beyond 0.5"),
         ({"clip_below": 0.4, "clip_above": 0.2}, "clipping", "60% of the tokens were clipped"),
         ({"mismatch": 0.4}, "mismatch", "differed by 0.4 nats a token, beyond 0.3"),
@@ -49,7 +53,7 @@ def test_each_thing_that_goes_wrong_has_an_alarm(change: dict[str, float], kind:
     assert (alarm.alarm, alarm.severity) == (f"{kind}-student-3", "warning")
     assert kind_of(alarm.alarm, alarm.message)[0] == kind
     assert alarm.message.startswith(f"student-3, step {FEWEST_STEPS + 1}: ") and words in alarm.message
-    assert alarm.facts["steps"] == 1 and alarm.facts["value"] > alarm.facts["limit"]
+    assert alarm.facts["steps"] == 1 and (alarm.facts["value"] > alarm.facts["limit"]) == (kind != "entropy")
     assert alarms([*sound, step(), step()]) == []
 
 
@@ -68,6 +72,24 @@ def test_a_norm_is_compared_with_those_of_its_kind_once_there_are_enough() -> No
     assert alarms([step()], before=[*few, step(), steep]) == [], "an earlier training had its alarm"
     small = [step(gradient_norm=0.001) for _ in range(FEWEST_STEPS)]
     assert alarms([step(gradient_norm=0.9)], before=small) == [], "it is not even clipped"
+
+
+def test_a_first_training_that_breaks_needs_no_long_past() -> None:
+    likelihood = {"entropy_estimate": None, "parent_kl": None}
+    fine = [step(**likelihood, loss=loss) for loss in (0.3, 0.17, 0.2)]
+    assert [one.alarm for one in alarms([*fine, step(**likelihood, loss=10.0)])] == ["loss-student-3"]
+    assert [one.alarm for one in alarms([step(gradient_norm=364.0)])] == ["gradient-student-3"]
+    assert alarms([*fine, step(kind="replay", loss=2.0)]) == [], "another kind of loss"
+    assert [one.alarm for one in alarms([step(loss=50.0)], [step(loss=0.2)] * 100)] == ["loss-student-3"]
+    (fallen,) = alarms([step(entropy_estimate=nats) for nats in (2.0, 1.9, 0.1, 0.0)])
+    assert fallen.alarm == "entropy-student-3" and fallen.facts["value"] == 0.0 and fallen.facts["steps"] == 2
+
+
+def test_what_a_training_began_with_may_be_in_an_earlier_part_and_not_in_an_earlier_training() -> None:
+    sure, unsure = step(entropy_estimate=0.04), step(entropy_estimate=2.0)
+    recipe = RecipeConfig()
+    assert not [*step_alarms(told([sure]), StepHistory([sure], [unsure] * 3, recipe))]
+    assert [*step_alarms(told([sure]), StepHistory([sure], [unsure] * 3, recipe, begun=2))]
 
 
 def test_what_is_not_known_is_nothing_wrong() -> None:

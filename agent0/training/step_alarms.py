@@ -1,11 +1,14 @@
 """Alarms on the steps of a training, one function each: which steps are beyond a limit. Skipped steps have an alarm of
-their own (``training_warning``), and so has a student that grows too sure (the monitor ``collapse``).
+their own (``training_warning``), and so has a student that grows too sure over iterations (the monitor ``collapse``).
+
+Limits are beyond what 1,009 sound steps reached, of profiles ``tiny``, ``qwen`` and ``openai``.
 
 To add one, write a function with ``@step_alarm``.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from statistics import median
 
 from agent0.events.alarms import AlarmRaised
@@ -19,6 +22,17 @@ FEWEST_STEPS = 20
 STEEP = 10.0
 """Times the median gradient norm. A sound run of profile ``tiny`` reaches 9.5, all below ``GRADIENT_NORM``: what is not
 even clipped has not exploded. What has is clipped, so one such step is a batch to look at, many are a lost training."""
+FIRST_NORM = 100.0 * GRADIENT_NORM
+"""Beyond it a norm needs no median to be compared with: sound ones reach 1.7."""
+LOSS_JUMP = 3.0
+"""Nats above the median of the steps before, of which there are ``FEWEST_LOSSES``: tokens twenty times less likely.
+Sound ones reach 0.74."""
+FEWEST_LOSSES = 3
+LEAST_ENTROPY = 0.1
+"""Share of the entropy with which a training began. Sound ones fall to 0.39."""
+HIGHEST_RATE = 0.1
+"""Adam moves a weight by about the rate a step, and the weights of an adapter are smaller than this. Sound ones reach
+0.0025."""
 FURTHEST_KL = 0.5
 """Nats a token between parent and model: ten times the largest ``target_kl`` at which Spinning Up's PPO stops early
 (0.01 to 0.05). A run of profile ``tiny``, of few and long steps, reaches 0.15."""
@@ -28,11 +42,13 @@ MOST_CLIPPED = 0.5
 
 @dataclass(frozen=True)
 class StepHistory:
-    """``steps`` of a training, those ``before`` them of its role in the run, oldest first, and the role's recipe."""
+    """``steps`` of a training, those ``before`` them of its role in the run, oldest first, of which the last ``begun``
+    are of the same training, and the role's recipe."""
 
     steps: Sequence[TrainingStep]
     before: Sequence[TrainingStep]
     recipe: RecipeConfig
+    begun: int = 0
 
 
 @dataclass(frozen=True)
@@ -61,7 +77,48 @@ def step_alarm(text: str) -> Callable[[Watch], Watch]:
 
 
 @step_alarm(
-    "the gradient norm was {value:.3g}, beyond {limit:.3g} (ten times the median of the steps before, and clipped); "
+    "the loss was {value:.3g}, beyond {limit:.3g} (three above the median of the steps before); "
+    "a lower run.training.{role}.lr, or a warm-up (warmup), is the usual remedy"
+)
+def loss(history: StepHistory) -> Iterator[Excess]:
+    """Losses far above the median of those before, of steps of the same kind."""
+    losses: dict[str, list[float]] = {"policy": [], "replay": []}
+    for index, step in enumerate([*history.before, *history.steps], -len(history.before)):
+        if step.loss is None:
+            continue
+        earlier = losses[step.kind]
+        if index >= 0 and len(earlier) >= FEWEST_LOSSES and step.loss > (limit := median(earlier) + LOSS_JUMP):
+            yield Excess(index, step.loss, limit)
+        earlier.append(step.loss)
+
+
+@step_alarm(
+    "the entropy was {value:.2g} nats a token, below {limit:.2g} (a tenth of what the training began with); "
+    "a lower run.training.{role}.lr, fewer epochs or a penalty (kl) is the usual remedy"
+)
+def entropy(history: StepHistory) -> Iterator[Excess]:
+    """Steps that are far surer of their tokens than the training's first three."""
+    entropies: list[float] = []
+    begun = history.before[len(history.before) - history.begun :]
+    for index, step in enumerate([*begun, *history.steps], -len(begun)):
+        if step.entropy_estimate is None:
+            continue
+        if index >= 0 and entropies and step.entropy_estimate < (limit := LEAST_ENTROPY * median(entropies[:3])):
+            yield Excess(index, step.entropy_estimate, limit)
+        entropies.append(step.entropy_estimate)
+
+
+@step_alarm("the learning rate was {value:.3g}, beyond {limit:g}; lower run.training.{role}.lr")
+def rate(history: StepHistory) -> Iterator[Excess]:
+    """Rates at which no adapter learns, or that are no number."""
+    for index, step in enumerate(history.steps):
+        if not step.learning_rate <= HIGHEST_RATE:
+            yield Excess(index, step.learning_rate if step.learning_rate > 0 else inf, HIGHEST_RATE)
+
+
+@step_alarm(
+    "the gradient norm was {value:.3g}, beyond {limit:.3g} (ten times the median of the steps before, or a "
+    "hundred times what it is clipped to, where there are few); "
     "a lower run.training.{role}.lr or a larger minibatch is the usual remedy"
 )
 def gradient(history: StepHistory) -> Iterator[Excess]:
@@ -70,12 +127,12 @@ def gradient(history: StepHistory) -> Iterator[Excess]:
     for index, step in enumerate([*history.before, *history.steps], -len(history.before)):
         if step.gradient_norm is None:
             continue
-        known = norms[step.kind]
-        if index >= 0 and len(known) >= FEWEST_STEPS:
-            limit = max(GRADIENT_NORM, STEEP * median(known))
-            if step.gradient_norm > limit:
-                yield Excess(index, step.gradient_norm, limit)
-        known.append(step.gradient_norm)
+        earlier = norms[step.kind]
+        enough = len(earlier) >= FEWEST_STEPS
+        limit = max(GRADIENT_NORM, STEEP * median(earlier)) if enough else FIRST_NORM
+        if index >= 0 and step.gradient_norm > limit:
+            yield Excess(index, step.gradient_norm, limit)
+        earlier.append(step.gradient_norm)
 
 
 @step_alarm(
@@ -119,7 +176,7 @@ def step_alarms(event: TrainingMeasured, history: StepHistory) -> Iterator[Alarm
         excesses = [*watch(history)]
         if not excesses:
             continue
-        worst = max(excesses, key=lambda excess: excess.value)
+        worst = max(excesses, key=lambda excess: abs(excess.value - excess.limit))
         place = event.first + worst.index
         count = f" (so were {len(excesses)} of {len(event.steps)} steps)" if len(excesses) > 1 else ""
         words = text.format(value=worst.value, limit=worst.limit, role=event.role)
