@@ -56,7 +56,8 @@ class CheckpointTrained(Event):
     optimizer: Artifact | None = None
     """What the optimizer remembers of the adapter, where the next training may go on with that."""
     authors: dict[str, int] = Field(default_factory=dict)
-    """Tokens of ``samples`` by the checkpoint that wrote them."""
+    """Tokens to learn from by the checkpoint that wrote them, each once however often a step takes it: of samples, of
+    what they are preferred over, and of what is replayed."""
 
 
 class TrainingMeasured(Event):

@@ -8,7 +8,7 @@ from agent0.events.tasks import ResultVerified
 from agent0.handlers import on
 from agent0.routing.health import model_alarms
 from agent0.run.lifecycle import RunState
-from agent0.training.selection import left_out, training_warning
+from agent0.training.step_alarms import checkpoint_alarms
 from agent0.verification.human_review import verdict_alarms
 
 
@@ -27,11 +27,8 @@ async def raise_alarm(
             return [AlarmRaised(alarm=f"failure-{event.failure}", severity=severity, message=text, facts=facts)]
         case ResultVerified():
             return [*verdict_alarms(event, run)]
-        case CheckpointTrained(adapter=None):
-            text = f"{event.checkpoint}: nothing to learn from, {event.parent} stays ({left_out(event.skipped)})"
-            return [AlarmRaised(alarm=f"no-signal-{event.checkpoint}", severity="warning", message=text)]
-        case CheckpointTrained() if warning := training_warning(event, run.config.training):
-            return [AlarmRaised(alarm=f"not-finite-{event.checkpoint}", severity="warning", message=warning)]
+        case CheckpointTrained():
+            return [*checkpoint_alarms(event, run.config.training)]
         case ModelCalled():
             return [*model_alarms(event)]
         case CheckpointRejected() | TeacherJudged(promoted=False):

@@ -116,7 +116,8 @@ def test_no_token_is_lost_or_learned_in_anothers_name_where_a_server_dies(tmp_pa
     counts = [sum(body.get("max_tokens") == 48 for _, body in server.asked) for server in servers]
     assert min(counts) > 5 and len(adapters) == 4
     trained = [one.event for one in events if isinstance(one.event, CheckpointTrained)]
-    tokens = [sum(sum(sample.trajectory.mask) for sample in job.samples) for job in trainers.jobs]
+    tokens = [sum(sum(one.trajectory.mask) for one in (*job.samples, *job.replay)) for job in trainers.jobs]
+    assert any(job.replay for job in trainers.jobs)
     assert [sum(one.authors.values()) for one in trained] == tokens
     assert any(len(one.authors) and {*one.authors} != {one.parent} for one in trained), "nobody was behind"
     assert all(sum(sample.stale for sample in job.samples) for job in trainers.jobs[1:])

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,12 +20,16 @@ from agent0.assembly.replay.compare_runs import gather
 from agent0.assembly.replay.rescore import Rescore, rescore_run
 from agent0.assembly.replay.retrain import Retrain, retrain
 from agent0.errors import NotFoundError, OperationError
+from agent0.events.alarms import AlarmRaised
 from agent0.events.base import Event, Recorded
 from agent0.events.checkpoints import CheckpointTrained, TrainingRequested
 from agent0.events.experiments import PREFIX, DatasetSelected, ExperimentFinished
 from agent0.events.tasks import TaskAttempted
-from agent0.events.values import Artifact
+from agent0.events.values import Artifact, TrainingStep
+from agent0.infra.models.scripted import ScriptedTrainer
 from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.ports.training import TrainingResult, TrainJob
+from agent0.report.score_answers import retrain_answer
 from agent0.settings import RewardConfig, Settings
 from tests.pasts import events_of, keep, settings_at, tell
 from tests.terminal import agent0 as call
@@ -138,6 +143,29 @@ def test_an_imported_past_is_trained_on_as_where_it_was_made(kept: Path, tmp_pat
     live = made(tell()[0])
     assert any(adapter for _, adapter, _ in live)
     assert made(events_of(new, "exp-same")) == live
+
+
+def test_a_broken_training_raises_its_alarms_there_too(
+    kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once each, however often the command is given; they are in the answer."""
+    held, train = settings_at(copied(kept, tmp_path / "home")), ScriptedTrainer.train
+
+    async def broken(self: ScriptedTrainer, job: TrainJob) -> TrainingResult:
+        step = TrainingStep(kind="policy", loss=None, gradient_norm=None, learning_rate=5.0, tokens=9, skipped=True)
+        result = await train(self, job)
+        return replace(result, steps=(step,) * 3, metrics=result.metrics | {"skipped": 3.0})
+
+    monkeypatch.setattr(ScriptedTrainer, "train", broken)
+    results = asyncio.run(retrain(held, Retrain("r1", "hot", evaluate=False)))
+    assert asyncio.run(retrain(held, Retrain("r1", "hot", evaluate=False))) == results
+    learned = [checkpoint["checkpoint"] for checkpoint in results["checkpoints"] if checkpoint["adapter"]]
+    alarms = [r.event for r in events_of(held, "exp-hot") if isinstance(r.event, AlarmRaised)]
+    wanted = {f"{kind}-{checkpoint}" for checkpoint in learned for kind in ("rate", "not-finite")}
+    assert learned and {alarm.alarm for alarm in alarms if "no-signal" not in alarm.alarm} == wanted
+    assert results["alarms"] == [alarm.message for alarm in alarms]
+    answer = retrain_answer({**results, "held_out": None})
+    assert [f"Warning: {message}" for message in results["alarms"]] == answer[1:-1]
 
 
 def claimed(store: FileArtifacts) -> tuple[list[Recorded], TaskAttempted, Artifact]:

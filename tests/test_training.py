@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from agent0.events.checkpoints import CheckpointTrained
 from agent0.events.values import Trajectory, Turn
+from agent0.infra.training.metrics import learned_tokens
 from agent0.rollout.claim_check import INLINE, claim, claim_turns, redeem
 from agent0.settings import RecipeConfig, RunConfig, TrainingConfig
 from agent0.training.objectives.adpo import ambiguity_scale, clip_high
@@ -189,6 +190,14 @@ def test_a_single_success_is_enough_for_expert_iteration_and_pairs_need_both() -
     pairs = chosen([scored(n, solve_rate=0.5) for n in range(5)], with_recipe(objective="dpo"))
     assert pairs.over == ("e0", "e2") and pairs.used == ("e1", "e3", "e0", "e2") and pairs.skipped == {"unpaired": 1}
     assert chosen(rare, with_recipe(objective="dpo")).skipped == {"off_frontier": 9}
+
+
+def test_authors_are_of_all_tokens_that_are_learned() -> None:
+    """Of what is preferred, what that is preferred over, and what is replayed; a step over them counts as many."""
+    deeds = [scored(n) for n in range(4)]
+    result = chosen(deeds, with_recipe(objective="dpo"), replay=[scored(31, author="you"), scored(33, author="old")])
+    assert result.authors == {"me": 8, "you": 2, "old": 2}
+    assert sum(learned_tokens([*result.samples, *result.replay]).values()) == sum(result.authors.values())
 
 
 def test_the_control_permutes_verdicts_with_the_rewards() -> None:

@@ -196,12 +196,14 @@ def retrain_answer(results: Row, purged: Sequence[str] = ()) -> list[str]:
     without = f" without {', '.join(purged)}" if purged else ""
     counted = f"{trained} checkpoint{'s' * (trained != 1)} of {results['run']} trained again{without}"
     lines = [f"{counted}, written down as {results['experiment']}. {results['sameness']}"]
+    warnings = [f"Warning: {alarm}" for alarm in results["alarms"]]
     if held_out is None:
-        return [*lines, "Not scored on the items of the run's own students, so nothing is concluded."]
+        return [*lines, *warnings, "Not scored on the items of the run's own students, so nothing is concluded."]
     limits = "anything of fresh tasks or other seeds"
     few = "" if held_out["items"] >= FEW else f" ({held_out['items']} tasks are few)"
     return [
         *lines,
         f"{held_out['checkpoint']} trained again less the run's own, on validation: {claim_words(held_out)}.",
         f"Not to be claimed: {limits}{few}.",
+        *warnings,
     ]

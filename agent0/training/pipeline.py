@@ -48,7 +48,7 @@ async def make_checkpoint(
     recipe = plan.training.student if request.role == "student" else plan.training.teacher
     settings = settings_of(request.role, request.iteration, plan)
     if not chosen.samples and not chosen.examples:
-        return [_trained(request, chosen, settings, distilled)]
+        return [_trained(request, replace(chosen, authors={}), settings, distilled)]
     content = manifest(chosen, request, settings)
     selected = DatasetSelected(
         checkpoint=request.checkpoint,

@@ -37,7 +37,8 @@ class DatasetSelection:
     skipped: dict[str, int]
     over: tuple[str, ...] = ()
     authors: Mapping[str, int] = field(default_factory=dict)
-    """Tokens of ``samples`` by the checkpoint that wrote them."""
+    """Tokens of ``samples``, of what they are preferred over, and of ``replay``, each once, by the checkpoint that
+    wrote them."""
     examples: tuple[TrainingExample, ...] = ()
 
 
@@ -75,8 +76,8 @@ def select(
     over = tuple(weighted.over.event_id for weighted in chosen if weighted.over)
     used = [weighted.scored.event_id for weighted in chosen] + [scored.event_id for scored in again]
     authors: Counter[str] = Counter()
-    for weighted in chosen:
-        authors[weighted.scored.author] += sum(weighted.sample.trajectory.mask)
+    for scored in (*(w.scored for w in chosen), *(w.over for w in chosen if w.over), *again):
+        authors[scored.author] += sum(scored.trajectory.mask) if scored.trajectory else 0
     memories = tuple(Sample(d.trajectory, 1.0) for d in again if d.trajectory)
     samples = tuple(replace(w.sample, stale=bool(earlier) and w.scored.author == earlier) for w in chosen)
     return DatasetSelection(samples, memories, (*used, *over), dict(skipped), over, dict(authors))

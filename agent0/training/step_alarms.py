@@ -12,10 +12,12 @@ from math import inf
 from statistics import median
 
 from agent0.events.alarms import AlarmRaised
-from agent0.events.checkpoints import TrainingMeasured
+from agent0.events.base import Event
+from agent0.events.checkpoints import CheckpointTrained, TrainingMeasured
 from agent0.events.values import TrainingStep
 from agent0.ports.training import GRADIENT_NORM
-from agent0.settings import RecipeConfig
+from agent0.settings import RecipeConfig, TrainingConfig
+from agent0.training.selection import left_out, training_warning
 
 FEWEST_STEPS = 20
 """Steps before one, below which their median says little."""
@@ -168,6 +170,31 @@ def mismatch(history: StepHistory) -> Iterator[Excess]:
     for index, step in enumerate(history.steps):
         if step.mismatch is not None and step.mismatch > limit:
             yield Excess(index, step.mismatch, limit)
+
+
+def checkpoint_alarms(event: CheckpointTrained, plan: TrainingConfig) -> Iterator[AlarmRaised]:
+    """Raise an alarm where nothing was learned, or too many steps had no finite loss."""
+    if event.adapter is None:
+        text = f"{event.checkpoint}: nothing to learn from, {event.parent} stays ({left_out(event.skipped)})"
+        yield AlarmRaised(alarm=f"no-signal-{event.checkpoint}", severity="warning", message=text)
+    elif warning := training_warning(event, plan):
+        yield AlarmRaised(alarm=f"not-finite-{event.checkpoint}", severity="warning", message=warning)
+
+
+def training_alarms(
+    events: Sequence[Event], before: Sequence[TrainingStep], plan: TrainingConfig
+) -> Iterator[AlarmRaised]:
+    """Raise all alarms of one training, whose ``events`` these are; ``before`` are the steps of earlier ones of its
+    role, oldest first."""
+    begun: list[TrainingStep] = []
+    for event in events:
+        if isinstance(event, CheckpointTrained):
+            yield from checkpoint_alarms(event, plan)
+        if not isinstance(event, TrainingMeasured):
+            continue
+        recipe = plan.student if event.role == "student" else plan.teacher
+        yield from step_alarms(event, StepHistory(event.steps, [*before, *begun], recipe, len(begun)))
+        begun += event.steps
 
 
 def step_alarms(event: TrainingMeasured, history: StepHistory) -> Iterator[AlarmRaised]:

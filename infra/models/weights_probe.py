@@ -29,8 +29,8 @@ TIE = 0.2
 
 @dataclass(frozen=True)
 class GreedyText:
-    """Token ids, the log-probability (nats) of each, and where a server tells it by how much (a probability) each was
-    likelier than the second."""
+    """Token ids, the log-probability (nats) of each, and where a server reports it by how much (a probability) each
+    was likelier than the second."""
 
     ids: tuple[int, ...]
     logprobs: tuple[float, ...]

@@ -18,6 +18,7 @@ from agent0.assembly.replay.stored_experiments import (
     experiment_id,
     experiment_of,
     named,
+    training_events,
     verdicts_of_source,
 )
 from agent0.assembly.runtime.model_ports import OpenTrainers
@@ -29,10 +30,16 @@ from agent0.errors import ConfigError, DependencyError, NotFoundError, Operation
 from agent0.evaluation.item_events import checkpoint_evaluated
 from agent0.evaluation.item_rollout import RolloutPorts
 from agent0.events.base import Event, Recorded, sha256
-from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained, EvaluationRequested, TrainingRequested
+from agent0.events.checkpoints import (
+    CheckpointEvaluated,
+    CheckpointTrained,
+    EvaluationRequested,
+    TrainingMeasured,
+    TrainingRequested,
+)
 from agent0.events.experiments import ExperimentFinished, ExperimentStarted
 from agent0.events.tasks import ResultVerified, RewardAssigned, TaskRequested
-from agent0.events.values import Artifact, Role
+from agent0.events.values import Artifact, Role, TrainingStep
 from agent0.experiments.compare_runs import AdapterRow, adapters_answer, compare_adapters
 from agent0.experiments.experiment_events import check_same, experiment_event_id
 from agent0.experiments.substitution import ReceiptKey, Substituted
@@ -43,6 +50,7 @@ from agent0.run.lifecycle import RunState
 from agent0.settings import RunConfig, Settings
 from agent0.training.manifest import canonical
 from agent0.training.pipeline import make_checkpoint
+from agent0.training.step_alarms import training_alarms
 
 _WRITTEN: Mapping[Role, str] = {"student": "TaskAttempted", "teacher": "TaskProposed"}
 """What a role is trained on."""
@@ -64,13 +72,15 @@ class Retrain:
 
 class Retrained(TypedDict):
     """What came of it. ``sameness`` says in one sentence how ``adapters`` compare with the run's own. ``checkpoints``:
-    ``checkpoint``, ``adapter`` (None: nothing was learned) and ``samples`` each."""
+    ``checkpoint``, ``adapter`` (None: nothing was learned) and ``samples`` each. ``alarms``: what went wrong in the
+    trainings, a sentence each."""
 
     experiment: str
     run: str
     adapters: Sequence[AdapterRow]
     sameness: str
     checkpoints: Sequence[Mapping[str, object]]
+    alarms: Sequence[str]
 
 
 @dataclass
@@ -101,6 +111,8 @@ class _Retraining:
     _scoring: RolloutPorts | None = None
     adapters: dict[str, Artifact | None] = field(default_factory=dict)
     optimizers: dict[str, Artifact | None] = field(default_factory=dict)
+    steps: dict[str, list[TrainingStep]] = field(default_factory=dict)
+    alarms: list[str] = field(default_factory=list)
 
     @property
     def plan(self) -> RunConfig:
@@ -153,7 +165,7 @@ async def retrain(settings: Settings, options: Retrain, report: Report = lambda 
         await work.append([(start, experiment_event_id(name, "start", 0))])
         trained = await _train(work, options.evaluate, report)
         await work.append([(_end(trained), experiment_event_id(name, "end", 0))])
-        return _summary(name, options, past, await _originals(log, past.run), trained)
+        return _summary(name, options, work, await _originals(log, past.run), trained)
 
 
 async def _plans(log: Log, past: _Past, options: Retrain, settings: Settings) -> dict[str, RunConfig]:
@@ -171,11 +183,11 @@ async def _plans(log: Log, past: _Past, options: Retrain, settings: Settings) ->
 def _summary(
     name: str,
     options: Retrain,
-    past: _Past,
+    work: _Retraining,
     originals: Mapping[str, CheckpointTrained],
     trained: Sequence[CheckpointTrained],
 ) -> Retrained:
-    compared = compare_adapters(originals, trained)
+    past, compared = work.past, compare_adapters(originals, trained)
     changed = bool(options.changes or past.purged or past.rewards or past.verdicts)
     return {
         "experiment": name,
@@ -186,6 +198,7 @@ def _summary(
             {"checkpoint": t.checkpoint, "adapter": t.adapter.sha256 if t.adapter else None, "samples": t.samples}
             for t in trained
         ],
+        "alarms": work.alarms,
     }
 
 
@@ -310,14 +323,17 @@ async def _check_artifacts(work: _Retraining, roles: Sequence[Role]) -> None:
 
 
 async def _train(work: _Retraining, evaluate: bool, report: Report) -> list[CheckpointTrained]:
-    """One request after the other: each goes on from what was made of its parent's."""
+    """One request after the other: each goes on from what was made of its parent's; one from before the branch from
+    the parent's own adapter."""
     out: list[CheckpointTrained] = []
     for stored in work.past.requests:
         request = stored.event
         assert isinstance(request, TrainingRequested)  # noqa: S101 - chosen so
         report(f"{request.checkpoint} from {request.parent}")
-        parent = _parent_adapter(work.adapters, request)
-        done = _done(work.stored, request.checkpoint) or await _checkpoint(work, stored, parent)
+        parent = work.adapters.get(f"{request.role}/{request.parent}", request.parent_adapter)
+        events = training_events(work.stored, request.checkpoint) or await _checkpoint(work, stored, parent)
+        done = next(event for event in events if isinstance(event, CheckpointTrained))
+        await _raise_alarms(work, events, done.role)
         made = f"{request.role}/{request.checkpoint}"
         work.adapters[made] = done.adapter or parent
         work.optimizers[made] = done.optimizer
@@ -327,7 +343,7 @@ async def _train(work: _Retraining, evaluate: bool, report: Report) -> list[Chec
     return out
 
 
-async def _checkpoint(work: _Retraining, request: Recorded, parent: Artifact | None) -> CheckpointTrained:
+async def _checkpoint(work: _Retraining, request: Recorded, parent: Artifact | None) -> list[Event]:
     assert isinstance(request.event, TrainingRequested)  # noqa: S101 - chosen so
     asked = request.event
     optimizer = work.optimizers.get(f"{asked.role}/{asked.parent}", asked.parent_optimizer)
@@ -336,20 +352,15 @@ async def _checkpoint(work: _Retraining, request: Recorded, parent: Artifact | N
     events = await make_checkpoint(again, work.past.run, plan, work.trainers, work.history, work.artifacts)
     ids = (experiment_event_id(work.name, request.id, number) for number in range(len(events)))
     await work.append([*zip(events, ids, strict=True)])
-    return next(event for event in events if isinstance(event, CheckpointTrained))
+    return events
 
 
-def _parent_adapter(adapters: Mapping[str, Artifact | None], request: TrainingRequested) -> Artifact | None:
-    """What was made of the parent; a parent from before the branch keeps its own adapter."""
-    key = f"{request.role}/{request.parent}"
-    return adapters.get(key, request.parent_adapter)
-
-
-def _done(stored_events: list[Recorded], checkpoint: str) -> CheckpointTrained | None:
-    for stored in stored_events:
-        if isinstance(stored.event, CheckpointTrained) and stored.event.checkpoint == checkpoint:
-            return stored.event
-    return None
+async def _raise_alarms(work: _Retraining, events: Sequence[Event], role: Role) -> None:
+    before = work.steps.setdefault(role, [])
+    alarms = [*training_alarms(events, before, work.plan.training)]
+    await work.append([(alarm, experiment_event_id(work.name, alarm.alarm, 2)) for alarm in alarms])
+    work.alarms += [alarm.message for alarm in alarms]
+    before += [step for event in events if isinstance(event, TrainingMeasured) for step in event.steps]
 
 
 async def _evaluate(work: _Retraining, trained: CheckpointTrained) -> None:

@@ -9,6 +9,7 @@ from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.events.base import TOKEN, Event, Recorded
 from agent0.events.benchmarks import TaskReviewed
+from agent0.events.checkpoints import CheckpointTrained, TrainingMeasured
 from agent0.events.experiments import PREFIX, ExperimentFinished, ExperimentStarted
 from agent0.events.runs import RunStarted
 from agent0.events.tasks import ResultVerified
@@ -125,3 +126,11 @@ async def append_new(log: Log, events: Iterable[Recorded], stored_ids: set[str])
     left = (each for each in events if each.id not in stored_ids)
     while part := list(islice(left, PART)):
         await log.append(part)
+
+
+def training_events(stored_events: Iterable[Recorded], checkpoint: str) -> list[Event]:
+    """Return the steps and the end of a training of an experiment that is over; nothing where it is not."""
+    events = [stored.event for stored in stored_events]
+    told = [event for event in events if isinstance(event, TrainingMeasured | CheckpointTrained)]
+    told = [event for event in told if event.checkpoint == checkpoint]
+    return [*told] if any(isinstance(event, CheckpointTrained) for event in told) else []

@@ -254,9 +254,9 @@ class OpenAIServer:
             return LlamaAdapters(ask, self._artifacts, folder, self._root, fixed=self._own)
         if profile.way.dialect != "completions" or self._shared is None:
             return None
-        ask, probe = (self._connection.request, self.models), partial(self._probed, profile)
-        files, name = (self._artifacts, folder, self._shared), profile.model
-        return VllmAdapters(*ask, probe, *files, self._weights, model=name, address=self._root)
+        request, probe, same = self._connection.request, partial(self._probed, profile), (self._shared, self._weights)
+        own, name = (self._artifacts, folder), profile.model
+        return VllmAdapters(request, self.models, probe, *own, *same, model=name, address=self._root)
 
     async def _drawn(self, profile: Profile, most: int) -> bool:
         """Whether it draws ``most`` turns in a call, and choice 1 of them is what the next seed gives alone."""
