@@ -135,6 +135,35 @@ SAMPLE = {"id": 7, "epoch": 1, "input": "What is 2+2?", "target": "4", "messages
 LOG = {"version": 2, "status": "success", "eval": {"task": "sums", "model": "m/1"}, "samples": [SAMPLE, SAMPLE]}
 
 
+NODES = [
+    {"parent": None, "message": USER, "token_ids": [1, 2], "mask": [False, False]},
+    {"parent": 0, "message": {**REPLY, "content": "\\boxed{5}"}, "sampled": True},
+    {"parent": 0, "message": REPLY, "sampled": True, "token_ids": [3, 4, 5], "mask": [False, True, True],
+     "logprobs": [-0.5, -1.0]},
+]  # fmt: skip
+TRACE = {
+    "version": 1, "id": "t", "task": {"type": "Sums", "data": {"answer": "4"}, "key": "sums-1"}, "nodes": NODES,
+    "rewards": {"right": {"score": 1.0, "weight": 0.75}, "style": {"score": 0.5, "weight": 0.5}, "late": None},
+}  # fmt: skip
+
+
+def test_a_graph_of_messages_is_the_path_to_its_last_one() -> None:
+    (attempt,) = foreign_file(Dataset("traces", json.dumps(TRACE), "0" * 64), "").attempts
+    assert (attempt.total, attempt.expected, attempt.group) == (1.0, "4", "sums-1")
+    assert [(part.name, part.value, part.weight) for part in attempt.parts] == [("right", 1, 0.75), ("style", 0.5, 0.5)]
+    assert attempt.trajectory == Trajectory(
+        token_ids=(1, 2, 3, 4, 5), mask=(0, 0, 0, 1, 1), logprobs=(0.0, 0.0, 0.0, -0.5, -1.0)
+    )
+    assert attempt.losses == ("1 messages of other branches", "id") and len(attempt.transcript) == 2
+    for change in ({"parent": 2}, {"parent": 7}, {"parent": -1}):
+        loop = {**TRACE, "nodes": [NODES[0], NODES[1], {**NODES[2], **change}]}
+        (alone,) = foreign_file(Dataset("traces", json.dumps(loop), "0" * 64), "").attempts
+        assert [turn.content for turn in alone.transcript] == [REPLY["content"]]
+    short = {**TRACE, "nodes": [NODES[0], {**NODES[2], "logprobs": [-0.5]}]}
+    (without,) = foreign_file(Dataset("traces", json.dumps(short), "0" * 64), "").attempts
+    assert without.trajectory is None and "do not fit" in without.problem
+
+
 @pytest.mark.parametrize(
     ("format", "row", "rewards", "losses"),
     [
@@ -159,7 +188,8 @@ def test_other_formats_are_known_by_their_fields(
 
 
 def test_a_file_is_one_run_however_often_it_is_imported(kept: Path, tmp_path: Path) -> None:
-    path = rows_file(tmp_path / "results.jsonl", ROW, {**ROW, "completion": [{**REPLY, "content": "#### 5"}]})
+    other, alone = {**ROW, "completion": [{**REPLY, "content": "#### 5"}]}, {**ROW, "example_id": 1}
+    path = rows_file(tmp_path / "results.jsonl", ROW, alone, other)
     first, second = imported(kept, path), imported(kept, path, "--format", "verifiers")
     assert first["run"] == second["run"] and (first["events"] > 0, second["events"]) == (True, 0)
     told = stored_events(settings_at(kept), first["run"])
@@ -169,8 +199,8 @@ def test_a_file_is_one_run_however_often_it_is_imported(kept: Path, tmp_path: Pa
     for event in told:
         state = evolve(state, event)
     assert state is not None and (state.status, state.phase, state.iteration) == ("finished", "tasks", 0)
-    (task,) = state.tasks.values()
-    assert [attempt.answer for attempt in task.attempts.values()] == ["4", "5"] and task.resolved
+    answers = [[attempt.answer for attempt in task.attempts.values()] for task in state.tasks.values()]
+    assert answers == [["4", "5"], ["4"]] and all(task.resolved for task in state.tasks.values())
 
 
 def test_it_is_judged_rewarded_and_shown_like_a_run_of_ours(kept: Path, tmp_path: Path) -> None:

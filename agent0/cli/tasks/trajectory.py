@@ -38,7 +38,7 @@ Format = Literal[
     "atif", "openai-chat", "openenv", "pi", "verifiers",
 ]  # fmt: skip
 
-ForeignFormat = Literal["", "atif", "inspect", "openai-chat", "trl", "verifiers"]
+ForeignFormat = Literal["", "atif", "inspect", "openai-chat", "trl", "verifiers", "verifiers-trace"]
 FAULTS = 20
 """Attempts at fault that people see; --json has all."""
 LOSSES = 8

@@ -17,6 +17,7 @@ from agent0.experiments.interchange import (
     pi,
     require_whole,
     verifiers,
+    verifiers_trace,
 )
 from agent0.experiments.interchange.foreign_run import ForeignFile
 from agent0.ports.storage import Dataset
@@ -41,6 +42,7 @@ FORMATS: Mapping[str, TraceFormat] = {
     chat.TRL: TraceFormat(chat.read_trl),
     chat.CHAT: TraceFormat(chat.read_chat, chat.write_chat),
     inspect_log.NAME: TraceFormat(inspect_log.read),
+    verifiers_trace.NAME: TraceFormat(verifiers_trace.read),
     "openenv": TraceFormat(write=openenv.write),
     "pi": TraceFormat(write=pi.write),
 }
