@@ -98,6 +98,7 @@ OUTSIDERS = {
         "infra/engine/*",
     ),
     "jsonschema": ("infra/mcp/schema.py",),
+    "libcst": ("agent0/tasks/mining/mutations.py",),
     "markupsafe": ("agent0/api/*", "agent0/report/*"),
     "matplotlib": ("agent0/report/*",),
     "mcp": ("infra/mcp/http.py",),
@@ -120,6 +121,7 @@ OUTSIDERS = {
     "obstore": ("infra/log/artifacts/objects.py",),
     "ollama": ("infra/models/ollama/*",),
     "openai": ("infra/models/openai/*.py",),
+    "packaging": ("agent0/tasks/mining/packages.py", "infra/web/package_index.py"),
     "pandas": ("agent0/assembly/api/rows.py",),
     "peft": ("infra/engine/*", "infra/training/*"),
     "platformdirs": ("agent0/config/loading.py",),
@@ -142,6 +144,7 @@ OUTSIDERS = {
         "agent0/assembly/evaluation/finished_items.py",  # its lines may be cut short
     ),
     "pydantic_core": ("events/base.py", "agent0/state/snapshot.py", "projections/*"),
+    "pytest": ("agent0/verification/repositories/hidden_runner.py",),
     "reasoning_gym": ("agent0/evaluation/benchmarks/gym.py", "agent0/tasks/families/gym.py"),
     "rich": ("agent0/cli/*",),
     "safetensors": WEIGHTS,
@@ -167,7 +170,7 @@ OUTSIDERS = {
 }
 """Package -> the only files that may import it."""
 
-GUESTS = ("agent0/verification/programs/judged/*",)
+GUESTS = ("agent0/verification/programs/judged/*", "agent0/verification/repositories/hidden_runner.py")
 """Run inside the sandbox only, where strangers' code draws from the one random source there is."""
 
 WORLDLY = {

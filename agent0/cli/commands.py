@@ -197,7 +197,7 @@ COMMANDS: Mapping[str, str | Noun] = {
             "list": "tasks.reward:list_",
             "explain": "tasks.reward_receipt:explain",
             "hack-test": "tasks.hack_test:hack_test",
-            "calibrator": "tasks.calibrator:calibrator",
+            "calibrator": "tasks.reward_receipt:calibrator",
         },
     ),
     "router": Noun(
@@ -263,13 +263,16 @@ COMMANDS: Mapping[str, str | Noun] = {
         },
     ),
     "task": Noun(
-        "Tasks that a run's teacher proposed, and a person's verdicts on answers to them.",
+        "Tasks that a run's teacher proposed, a person's verdicts on answers to them, and tasks mined from packages.",
         {
             "list": "tasks.task:list_",
             "show": "tasks.task:show",
             "review": "tasks.review:review",
             "lineage": "tasks.task:lineage",
             "nearest": "tasks.nearest:nearest",
+            "mine": "tasks.mine:mine",
+            "unpack": "tasks.mine:unpack",
+            "judge": "tasks.mine:judge",
         },
     ),
     "tiny": Noun(

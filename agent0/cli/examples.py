@@ -171,6 +171,10 @@ agent0 task show t0-003 LAST
 agent0 task review LAST t0-003-a0 --correct --reviewer me
 agent0 task lineage t0-003 LAST
 agent0 task nearest LAST --data rows --embedder ngram
+agent0 task mine more-itertools==10.1.0..10.2.0 --out mined --bugs 20
+agent0 task mine toolz boltons inflection --out mined
+agent0 task unpack more-itertools-10.1.0-10.2.0 work --from mined
+agent0 task judge more-itertools-10.1.0-10.2.0 work --from mined
 agent0 tiny build --help
 agent0 tiny card
 agent0 tool list

@@ -23,23 +23,47 @@ def fetched(url: str, sha256: str) -> str:
         DependencyError: it cannot be had: no network, no such file, a body that was cut off.
         OperationError: it is another file than the one whose ``sha256`` was given, too large, or no text.
     """
-    data = _body(url)
-    actual = hashlib.sha256(data).hexdigest()
-    if actual != sha256:
-        why = f"Its sha256 is {actual}, not {sha256}: it was changed, or something stands between."
-        raise OperationError(f"{url} is not the file that is meant.", why, "Nothing was written.")
+    data = fetched_bytes(url, sha256)
     try:
         return (gzip.decompress(data) if urlsplit(url).path.endswith(".gz") else data).decode("utf-8")
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise OperationError(f"{url} cannot be read.", f"{type(error).__name__}: {error}.") from error
 
 
-def _body(url: str) -> bytes:
+def fetched_bytes(url: str, sha256: str) -> bytes:
+    """What is behind ``url``. Errors as for ``fetched``."""
+    data = _body(url)
+    actual = hashlib.sha256(data).hexdigest()
+    if actual != sha256:
+        why = f"Its sha256 is {actual}, not {sha256}: it was changed, or something stands between."
+        raise OperationError(f"{url} is not the file that is meant.", why, "Nothing was written.")
+    return data
+
+
+def page(url: str, media: str) -> str | None:
+    """The text that a server has at ``url`` in the form ``media``; None where it says that there is none.
+
+    Raises:
+        DependencyError, OperationError: it cannot be had, or is no text.
+    """
+    try:
+        return _body(url, media).decode("utf-8")
+    except _AbsentError:
+        return None
+    except ValueError as error:
+        raise OperationError(f"{url} cannot be read.", "It is no text.") from error
+
+
+class _AbsentError(DependencyError):
+    """The server answered that there is nothing at the address."""
+
+
+def _body(url: str, media: str = "*/*") -> bytes:
     fix = "Check the network, or fetch where there is one and copy the folder."
     try:
         with httpx.Client(timeout=TIMEOUT_S) as client:
             for _ in range(MOST_REDIRECTS + 1):
-                answer = _answer(client, url)
+                answer = _answer(client, url, media)
                 if isinstance(answer, bytes):
                     return answer
                 url = _onward(url, answer)
@@ -48,12 +72,14 @@ def _body(url: str) -> bytes:
     raise DependencyError(url, f"More than {MOST_REDIRECTS} redirects.", fix)
 
 
-def _answer(client: httpx.Client, url: str) -> bytes | str:
+def _answer(client: httpx.Client, url: str, media: str) -> bytes | str:
     """The body, or where it is said to be instead."""
     out = bytearray()
-    with client.stream("GET", url, headers={"accept-encoding": "identity"}) as response:
+    with client.stream("GET", url, headers={"accept-encoding": "identity", "accept": media}) as response:
         if response.is_redirect:
             return str(response.headers.get("location", ""))
+        if response.status_code in (httpx.codes.NOT_FOUND, httpx.codes.GONE):
+            raise _AbsentError(url, f"The server answered {response.status_code}.", "It may have moved.")
         if response.status_code != httpx.codes.OK:
             raise DependencyError(url, f"The server answered {response.status_code}.", "It may have moved.")
         for piece in response.iter_bytes():

@@ -11,7 +11,7 @@ from agent0.assembly.runtime.model_ports import OpenEmbedders, OpenModels, OpenT
 from agent0.errors import ConfigError
 from agent0.infra.embeddings.benchmark_index import BenchmarkRows
 from agent0.infra.log.event_log import Log
-from agent0.infra.sandbox import open_sandbox
+from agent0.infra.sandbox import open_sandbox as open_sandbox
 from agent0.infra.storage.datasets import BenchmarkFolder, LocalQuestions
 from agent0.infra.web.proxy import WebProxy
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall, SandboxResult

@@ -1,0 +1,98 @@
+"""``agent0 task mine``: tasks from the source distributions of packages; work on one of them, and its verdict."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agent0.assembly.mining.judging import judge as judge_work
+from agent0.assembly.mining.judging import unpack as unpack_task
+from agent0.assembly.mining.mine import MiningRequest, PackageCount
+from agent0.assembly.mining.mine import mine as mine_packages
+from agent0.assembly.mining.mined_folder import MinedFolder
+from agent0.cli import console, flags
+from agent0.infra.web.package_index import PYPI, PackageIndex
+from agent0.tasks.mining.packages import package_request
+
+Packages = Annotated[
+    list[str], typer.Argument(metavar="PACKAGE[==FIRST..LAST]...", help="Without releases: the newest two.")
+]
+REASONS = 4
+"""Reasons that a line of the table has."""
+
+
+def mine(
+    packages: Packages,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Tasks are added to it.")] = Path("mined"),
+    bugs: Annotated[int, typer.Option(min=0, max=10_000, help="Bugs by mutation, of each package.")] = 40,
+    seed: Annotated[int, typer.Option(help="What mutations are drawn with.")] = 0,
+    index: Annotated[str, typer.Option(metavar="URL", help="A package index (PEP 691).")] = PYPI,
+    with_benchmarks: Annotated[
+        bool, typer.Option("--with-benchmarks", help="Packages of SWE-bench, too, which are refused otherwise.")
+    ] = False,
+    pairs: console.Set = None,
+    as_json: console.Json = False,
+) -> None:
+    """Mine tasks from packages: what changed between releases, and bugs by mutation, each judged by hidden tests. All
+    of a package runs in the sandbox, nothing is installed or built. The same command goes on where it was stopped.
+    Exit code 1 where the folder has no task of any of them."""
+    settings = flags.settings(None, pairs)
+    requests = tuple({request.text: request for request in map(package_request, packages)}.values())
+    request = MiningRequest(requests, bugs, seed, with_benchmarks)
+    source = PackageIndex(index)
+    with MinedFolder.opened(out) as folder:
+        stopping = "Stopping; what was tried is written down."
+        counts = console.run_async(
+            lambda: mine_packages(request, source, folder, settings.sandbox, console.say), stopping
+        )
+    _show(counts, as_json)
+    if not any(count.accepted for count in counts):
+        raise typer.Exit(1)
+
+
+def _show(counts: list[PackageCount], as_json: bool) -> None:
+    rows = [
+        {
+            "package": count.package,
+            "tried": count.tried,
+            "accepted": sum(count.accepted.values()),
+            "changes": count.accepted["change"],
+            "bugs": count.accepted["bug"],
+            "why not": count.refused or ", ".join(f"{n} {why}" for why, n in count.why.most_common(REASONS)),
+        }
+        for count in counts
+    ]
+    console.table(rows, as_json)
+
+
+Task = Annotated[str, typer.Argument(metavar="TASK", help="Its id: the name of its file in tasks/.")]
+Mined = Annotated[Path, typer.Option("--from", metavar="FOLDER", help="A folder of mined tasks.")]
+
+
+def unpack(
+    task: Task,
+    into: Annotated[Path, typer.Argument(metavar="WORK", help="A new folder.")],
+    mined: Mined = Path("mined"),
+    as_json: console.Json = False,
+) -> None:
+    """Write the work folder of a mined task, without its hidden tests, and say what is asked for."""
+    read = unpack_task(mined, task, into)
+    if as_json:
+        console.data(read.model_dump(mode="json"))
+    else:
+        console.text(read.statement)
+
+
+def judge(
+    task: Task,
+    work: Annotated[Path, typer.Argument(metavar="WORK", help="The folder in which somebody worked on it.")],
+    mined: Mined = Path("mined"),
+    pairs: console.Set = None,
+    as_json: console.Json = False,
+) -> None:
+    """Run the hidden tests of a mined task on a work folder, in the sandbox. Exit code 3 where they do not all pass."""
+    settings = flags.settings(None, pairs)
+    accepted, why = console.run_async(lambda: judge_work(mined, task, work, settings.sandbox))
+    console.record({"task": task, "accepted": accepted, **({"why": why} if why else {})}, as_json)
+    if not accepted:
+        raise typer.Exit(3)

@@ -1,0 +1,1 @@
+"""Tasks from published packages: the changes between two releases, and bugs made by changing the syntax tree."""

@@ -1,0 +1,87 @@
+"""What a task from a package says: signatures, docstrings and failures, and never a line of what solves it."""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+MOST_FAILURES, LONGEST = 3, 12_000
+"""Failures that a statement names; characters of a statement."""
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+"""Another in each run."""
+_RULES = (
+    "Change files of the package alone. Your work is judged by its tests, of which not all are in your folder; "
+    "changes to tests do not count."
+)
+
+
+def bug_statement(package: str, version: str, failures: Mapping[str, str]) -> str:
+    """State a bug by what fails: ``failures`` are messages by test."""
+    parts = [f"The Python package {package} {version} in your work folder has a bug.", _failed(failures), _RULES]
+    return "\n\n".join(parts)
+
+
+def change_statement(
+    package: str, before: str, after: str, interfaces: Sequence[str], failures: Mapping[str, str]
+) -> str:
+    """State a change between two releases: by what documents it (``interfaces``), and by tests that fail before it."""
+    head = f"Your work folder holds the Python package {package} {before}. Change it as release {after} did."
+    described = "These functions and classes are new, or documented otherwise:\n\n" + "\n\n".join(interfaces)
+    if len(described) > LONGEST:
+        described = described[:LONGEST] + "\n…"
+    return "\n\n".join([head, *([described] if interfaces else []), _failed(failures), _RULES])
+
+
+def _failed(failures: Mapping[str, str]) -> str:
+    named = [f"{test}: {_ADDRESS.sub('', failures[test])}" for test in sorted(failures)[:MOST_FAILURES]]
+    lines = [f"- {text}".replace("\n", "\n  ") for text in named]
+    more = len(failures) - len(lines)
+    return "\n".join(["These tests fail:", "", *lines, *([f"- and {more} more"] if more > 0 else [])])
+
+
+def changed_interfaces(path: str, before: bytes, after: bytes) -> list[tuple[range, str]]:
+    """(lines, heading with its docstring) of the public functions and classes of a file ``path`` that are new, or whose
+    signature or docstring is another one. The lines are those of ``after``, from the first decorator on."""
+    old = dict(_interfaces(before))
+    module = path.removesuffix(".py").removesuffix("/__init__").removeprefix("src/").replace("/", ".")
+    return [
+        (lines, f"In `{module}`:\n\n{text}")
+        for name, (lines, text) in _interfaces(after)
+        if name not in old or old[name][1] != text
+    ]
+
+
+def _interfaces(source: bytes) -> Iterator[tuple[str, tuple[range, str]]]:
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    yield from _of(tree, "")
+
+
+def _of(node: ast.AST, prefix: str) -> Iterator[tuple[str, tuple[range, str]]]:
+    """(dotted name, (lines, text)) of public functions and classes, outermost first."""
+    for child in getattr(node, "body", ()):
+        functions = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
+        if not (functions or isinstance(child, ast.ClassDef)):
+            continue
+        if child.name.startswith("_") and not child.name.endswith("__"):
+            continue
+        first = min([child.lineno, *(decorator.lineno for decorator in child.decorator_list)])
+        yield prefix + child.name, (range(first, (child.end_lineno or first) + 1), _heading(child, prefix))
+        if isinstance(child, ast.ClassDef):
+            yield from _of(child, f"{prefix}{child.name}.")
+
+
+def _heading(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, prefix: str) -> str:
+    """Its first line as Python writes it, and its docstring."""
+    text = ast.get_docstring(node) or ""
+    body: list[ast.stmt] = [ast.Expr(ast.Constant(...))]
+    if isinstance(node, ast.ClassDef):
+        bare: ast.stmt = ast.ClassDef(node.name, node.bases, node.keywords, body, [])
+    else:
+        kind = type(node)
+        bare = kind(node.name, node.args, body, [], node.returns)
+    head = (
+        ast.unparse(ast.fix_missing_locations(bare)).removesuffix("\n    ...").replace(node.name, prefix + node.name, 1)
+    )
+    return f"{head}\n{text}".strip()

@@ -1,0 +1,134 @@
+"""What runs inside the sandbox while a repository is tested: pytest in a process of its own, its reports read by
+another.
+
+The tests and what they test share that process, so code that is written against the runner can forge a report; see
+``hidden_tests`` for what is refused before it comes here.
+"""
+
+import base64
+import json
+import os
+import select
+import signal
+import sys
+import time
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from types import FrameType
+from typing import Any
+
+import pytest
+
+WORST = ("passed", "skipped", "failed")
+"""Outcomes of one test's reports; the last of these counts."""
+
+
+class Recorder:
+    """A plugin of pytest: writes a line to ``pipe`` for each test, and which functions of ``code`` it called."""
+
+    def __init__(self, pipe: int, wanted: Sequence[str], here: str, code: Sequence[str]) -> None:
+        self._pipe, self._wanted, self._watch = pipe, frozenset(wanted), bool(code)
+        self._code = {os.path.join(here, path): path for path in code}  # noqa: PTH118
+        self._called: set[tuple[str, int]] = set()
+        self._outcome, self._message, self._seconds = "passed", "", 0.0
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Run those alone that are asked for, all where none is."""
+        if self._wanted:
+            items[:] = [item for item in items if item.nodeid in self._wanted]
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A file that cannot be imported."""
+        if report.failed:
+            self.write({"broken": report.nodeid, "message": _message(report)})
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[Any]:
+        """One test with what is set up for it and torn down."""
+        self._outcome, self._message, self._seconds = "passed", "", 0.0
+        self._called = set()
+        if self._watch:
+            sys.setprofile(self._note)
+        try:
+            return (yield)
+        finally:
+            sys.setprofile(None)
+            test = {"test": item.nodeid, "outcome": self._outcome, "seconds": round(self._seconds, 4)}
+            test |= {"message": self._message} if self._message else {}
+            self.write({**test, "called": sorted(self._called)} if self._watch else test)
+
+    def _note(self, frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            path = self._code.get(frame.f_code.co_filename)
+            if path is not None:
+                self._called.add((path, frame.f_code.co_firstlineno))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """The worst of set-up, call, subtests and tear-down is the test's outcome; time is that of all."""
+        self._seconds += report.duration
+        self._outcome = max(self._outcome, report.outcome, key=WORST.index)
+        if report.failed and not self._message:
+            self._message = _message(report)
+
+    def write(self, line: Mapping[str, object]) -> None:
+        """One line, whole: it is read while others are written."""
+        data = json.dumps(line).encode() + b"\n"
+        while data:
+            data = data[os.write(self._pipe, data) :]
+
+
+def _message(report: "pytest.TestReport | pytest.CollectReport") -> str:
+    crash = getattr(report.longrepr, "reprcrash", None)
+    lines = str(crash.message if crash else report.longrepr).strip().splitlines()
+    return "\n".join(lines[:4] if crash else lines[-2:])[:400]
+
+
+def _child(pipe: int, request: Mapping[str, Any]) -> None:
+    quiet, own, here = os.open(os.devnull, os.O_RDWR), os.getpid(), os.getcwd()  # noqa: PTH109
+    for number in (0, 1, 2):
+        os.dup2(quiet, number)
+    sys.dont_write_bytecode = True
+    sys.path[:] = [folder for folder in sys.path if folder not in ("", here)]
+    sys.path[:0] = [os.path.normpath(os.path.join(here, root)) for root in request["roots"]]  # noqa: PTH118
+    recorder = Recorder(pipe, request["wanted"], here, request["code"])
+    options = [
+        "-q",
+        "--no-header",
+        "-c",
+        os.devnull,
+        "--rootdir",
+        here,
+        "-p",
+        "no:cacheprovider",
+        "--disable-plugin-autoload",
+    ]
+    options += ["--continue-on-collection-errors", "--tb=short", "-W", "ignore"]
+    options += [] if request["messages"] else ["--assert=plain"]  # rewriting them takes as long as all else
+    status = pytest.main([*options, *request["paths"]], plugins=[recorder])
+    if os.getpid() == own:  # and no child of a test's
+        recorder.write({"status": int(status)})
+
+
+def main(request: Mapping[str, Any]) -> None:
+    """Run the tests of ``paths`` for ``seconds`` at most; print all lines of their process, packed."""
+    ours, theirs = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.close(ours)
+        try:
+            _child(theirs, request)
+        finally:
+            os._exit(0)
+    os.close(theirs)
+    end, data, over = time.monotonic() + request["seconds"], bytearray(), False
+    while True:
+        readable, _, _ = select.select([ours], [], [], max(0.0, end - time.monotonic()))
+        piece = os.read(ours, 1 << 16) if readable else b""
+        over = not readable
+        if not piece:
+            break
+        data += piece
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    lines = data.decode(errors="replace").splitlines()
+    sys.stdout.write(base64.b85encode(zlib.compress(json.dumps({"over": over, "lines": lines}).encode())).decode())

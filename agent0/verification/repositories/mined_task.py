@@ -1,0 +1,124 @@
+"""A task from a published package: what a student sees of it, and, kept apart, what decides whether it is solved."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from agent0.events.base import Value
+from agent0.events.values import Artifact
+from agent0.ports.sandbox import Sandbox
+from agent0.ports.storage import Artifacts
+from agent0.tools.snapshots import load
+from agent0.verification.repositories.hidden_tests import TestRun, run_hidden_tests
+from agent0.verification.repositories.source_tree import SourceTree
+
+SLACK_S, SLOWER = 10.0, 3
+"""What tests may take beyond what they took with the reference: seconds, and times as long."""
+Kind = Literal["bug", "change"]
+"""A bug by a mutation, or what changed between two releases."""
+
+
+class MinedTask(Value):
+    """What a student sees: a statement, and ``tree``, the manifest of its work folder. ``version`` is that of the tree.
+
+    Files of ``tree`` that are no code of the package (its tests, its data) may be changed, but do not count.
+    """
+
+    id: str
+    kind: Kind
+    package: str
+    version: str
+    licence: str
+    statement: str
+    tree: Artifact
+
+
+class SourceRecord(Value):
+    """The source distribution of a release, with its digest."""
+
+    version: str
+    url: str
+    sha256: str
+
+
+class TrialRecord(Value):
+    """How many of three trials of a patch were accepted."""
+
+    reference: int
+    empty: int
+    random: int
+
+
+class MinedSolution(Value):
+    """What no student sees. ``code`` is the manifest of all code of the reference, ``frame`` of everything beside it,
+    the hidden tests among it; ``modules`` are the files with tests, ``seconds`` what all of them took.
+
+    ``packages`` are the top-level names of code that counts. ``change`` says what was done: the releases, or a mutation
+    with its file, function and line.
+    """
+
+    id: str
+    code: Artifact
+    frame: Artifact
+    packages: tuple[str, ...]
+    modules: tuple[str, ...]
+    fail_to_pass: tuple[str, ...]
+    pass_to_pass: tuple[str, ...]
+    seconds: float
+    change: str
+    sources: tuple[SourceRecord, ...]
+    trials: TrialRecord
+
+
+@dataclass(frozen=True)
+class HiddenTests:
+    """Tests that decide: those of ``modules`` in ``frame``, named by ``tests`` (empty: all), within ``seconds``."""
+
+    frame: Mapping[str, bytes]
+    packages: Sequence[str]
+    modules: Sequence[str]
+    tests: Sequence[str]
+    seconds: float
+
+    async def run(
+        self, code: Mapping[str, bytes], sandbox: Sandbox, watched: Sequence[str] = (), messages: bool = True
+    ) -> TestRun:
+        """Run them on the files ``code``, of which those count alone that are code of ``packages``: a module that takes
+        the place of another's is left out. Calls of functions in the files ``watched`` are recorded.
+
+        Raises:
+            SandboxUnavailableError: there is no sandbox.
+        """
+        changed = SourceTree(code)
+        counted = [path for path in changed.code if changed.package_of(path) in self.packages]
+        files = {**self.frame, **{path: code[path] for path in counted if path not in self.frame}}
+        used = {test.partition("::")[0] for test in self.tests}
+        modules = [module for module in self.modules if not used or module in used]
+        return await run_hidden_tests(
+            files, (changed.root,), modules, sandbox, self.seconds, self.tests, code=watched, messages=messages
+        )
+
+    async def accept(self, code: Mapping[str, bytes], sandbox: Sandbox) -> tuple[bool | None, str]:
+        """Whether all of them pass on ``code``, and why not; None where the sandbox itself failed. Errors as for
+        ``run``."""
+        run = await self.run(code, sandbox, messages=False)
+        if run.unsaid or run.problem:
+            return None if run.unsaid else False, run.problem
+        failed = [test for test in self.tests if run.outcomes.get(test) != "passed"]
+        why = f"{len(failed)} of {len(self.tests)} tests fail, such as {failed[0]}" if failed else ""
+        return not failed, why
+
+
+def hidden_tests_of(solution: MinedSolution, artifacts: Artifacts) -> HiddenTests:
+    """All tests that decide a task: those that its reference makes pass, and those that it must not break.
+
+    Raises:
+        NotFoundError, LogError: a file of the tests is missing or damaged.
+    """
+    return HiddenTests(
+        load(solution.frame, artifacts),
+        solution.packages,
+        solution.modules,
+        (*solution.fail_to_pass, *solution.pass_to_pass),
+        SLACK_S + SLOWER * solution.seconds,
+    )
