@@ -27,7 +27,7 @@ ELSEWHERE = {
         "run start", "run fork", "tutorial",
         "events archive", "sandbox check", "doctor",
     ),
-    "files of the network": ("model get", "model rm", "model train"),
+    "files of the network": ("model get", "model rm", "model train", "task mine", "task unpack", "task judge"),
     "files of questions, whose tests are elsewhere": ("batch run", "prompt compare", "questions write"),
     "goes on until it is stopped": (
         "--follow", "handlers run", "metrics serve", "projections run", "run watch", "tool serve", "agent0 up",
