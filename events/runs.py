@@ -7,6 +7,11 @@ from pydantic import Field
 from agent0.events.base import Event
 from agent0.events.values import Artifact, ImportedFile
 
+PRIORITY = 10
+"""Of a run that names none."""
+PRIORITIES = (1, 100)
+"""The lowest and the highest."""
+
 
 class RunStarted(Event):
     """A run began: its whole resolved configuration (no secrets) is recorded here.
@@ -40,6 +45,14 @@ class RunStarted(Event):
     """Of a fork: its student is another model than its parent's, and none of its checkpoints; it is scored first."""
     imported: ImportedFile | None = None
     """The file that its attempts were imported from: nothing of it is executed. None: it is a run of ours."""
+    priority: int = PRIORITY
+    """Its weight where runs share a worker's slots."""
+
+
+class PriorityChanged(Event):
+    """A person gave a run another weight where runs share a worker's slots."""
+
+    priority: int
 
 
 class RunPaused(Event):

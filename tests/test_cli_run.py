@@ -279,6 +279,19 @@ def test_a_finished_run_cannot_be_changed(home):
     assert call("projections", "lag", "--json", home=home).json["log"] == before
 
 
+def test_a_run_has_the_priority_that_was_given_last_until_it_is_over(begun):
+    home, run = begun
+    for number in ("0", "101", "high"):
+        refused = call("run", "priority", "LAST", number, home=home)
+        assert refused.code == 2
+        assert len(refused.err.splitlines()) < 12
+    assert call("run", "priority", run, "40", "--json", home=home).json == {"run": run, "event": "PriorityChanged"}
+    assert call("run", "cancel", "--yes", home=home).code == 0
+    late = call("run", "priority", "LAST", "40", home=home)
+    assert late.code == 1
+    assert "is cancelled" in late.err
+
+
 def test_a_run_is_paused_resumed_and_cancelled(begun):
     home, run = begun
     assert call("run", "show", run, "--json", home=home).json["status"] == "running"

@@ -24,7 +24,7 @@ def test_a_wrong_role_names_those_there_are(tmp_path: Path) -> None:
 
 def test_processes_say_what_they_do_and_what_nobody_does_is_named(tmp_path: Path) -> None:
     with Crew(tmp_path, RUN__ITERATIONS="1", RUN__TASKS="3", RUN__ATTEMPTS="1") as crew:
-        crew.tell("run", "start", "--detach", "--json")
+        run = crew.tell("run", "start", "--detach", "--priority", "40", "--json")["run"]
         for role in ("conductor", "teacher"):
             crew.start(role, "handlers", "run", "--role", role, "--slots", "3")
         until = time.monotonic() + PATIENCE_S
@@ -38,4 +38,6 @@ def test_processes_say_what_they_do_and_what_nobody_does_is_named(tmp_path: Path
     assert set(does) == {"conductor", "teacher"} and does["teacher"] == 3
     assert told["faults"] == ["No process runs student, verifier, trainer: runs that need it wait."]
     assert {row["processes"] for row in told["handlers"] if row["handler"] == "propose_task"} == {1}
-    assert "conductor" in plain
+    assert "conductor" in plain and run in plain
+    [row] = told["runs"]
+    assert (row["run"], row["priority"], row["share"]) == (run, 40, 1.0) and row["wait"] + row["in_hand"] > 0

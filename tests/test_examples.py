@@ -39,7 +39,7 @@ ELSEWHERE = {
         "router evaluate", "router compress", "experiment reroute", "projections rollback",
     ),
     "programs in the sandbox, whose tests are elsewhere": ("hack-test", "sandbox top", "sandbox test", "tool call"),
-    "a run that waits, or attempts that a person reviews": ("run cancel", "run pause", "run resume", "task review",
+    "a run that waits, or attempts that a person reviews": ("run cancel", "run pause", "run priority", "run resume", "task review",
         "log init", "run diff", "experiment compare"),
 }  # fmt: skip
 """What is not carried out here, by why."""

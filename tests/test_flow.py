@@ -129,7 +129,7 @@ def test_the_story_has_every_kind_of_event_a_healthy_run_has() -> None:
     unhealthy = (
         "Reaction Dependency RunPaused RunResumed RunCancelled RunFailed CheckpointRolledBack AlarmResolved Log "
         "Experiment RecomputeFailed EventRedacted MessageExcluded CheckpointPruned CheckpointRepeated ModelsCompared "
-        "ModelCalled CallRouted Batch StudentExamined BudgetChanged RunLabelled RunDeleted"
+        "ModelCalled CallRouted Batch StudentExamined BudgetChanged PriorityChanged RunLabelled RunDeleted"
     )
     other = (
         "TurnCompleted",

@@ -245,6 +245,7 @@ COMMANDS: Mapping[str, str | Noun] = {
             "watch": "runs.start:watch",
             "story": "runs.run:story",
             "pause": "runs.run:pause",
+            "priority": "runs.run:priority",
             "cancel": "runs.run:cancel",
         },
     ),

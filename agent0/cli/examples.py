@@ -155,6 +155,7 @@ agent0 run delete LAST
 agent0 run archive LAST --out kept.tar
 agent0 run prune --older-than 30d --larger-than 100MB
 agent0 run pause LAST --reason "the machine is needed"
+agent0 run priority LAST 40
 agent0 run cancel LAST --yes
 agent0 sandbox check
 agent0 sandbox snapshots LAST

@@ -1,13 +1,15 @@
 """What a handler's consumers deliver: one consumer for each run, and one for what belongs to no run.
 
-A process asks for as many messages as it has free slots, whatever has arrived is given out at once, and runs get slots
-in turn. Requests stay open, since one a message costs more than most reactions.
+A process asks for as many messages as it has free slots, whatever has arrived is given out at once, and runs share the
+slots by their weights (``agent0.infra.bus.shares``). Requests stay open, since one a message costs more than most
+reactions; only where fewer slots are free than runs have work, the run whose turn it is is asked alone, at once.
 """
 
 import asyncio
 import contextlib
 import json
 from collections import Counter, deque
+from collections.abc import Collection, Mapping
 from time import monotonic
 from typing import Any
 
@@ -16,6 +18,7 @@ from nats.errors import Error
 from nats.errors import TimeoutError as NothingError
 from nats.js import JetStreamContext
 
+from agent0.infra.bus.shares import Shares
 from agent0.infra.log.connection import Link, apart
 
 REFUSED_S = 1.0
@@ -38,6 +41,8 @@ class RunConsumer:
         self.arrived: deque[Msg] = deque()
         self.requested = 0
         """Messages asked for and not delivered yet."""
+        self.hurried = False
+        """Whether the newest request is answered at once."""
         self.refused = False
         self.active = False
         """Whether the newest request brought something."""
@@ -63,18 +68,24 @@ class RunConsumer:
             async with asyncio.timeout(CLOSE_S):
                 await (subscription.drain() if self._link.client.is_connected else subscription.unsubscribe())
 
-    async def ask(self, count: int, timeout: float) -> None:
-        """Have ``count`` messages asked for, where fewer than half of them are."""
+    async def ask(self, count: int, timeout: float, at_once: bool = False) -> None:
+        """Have ``count`` messages asked for, where fewer than half of them are; ``at_once``: of those that wait now."""
         at = monotonic()
+        if self.outstanding > count // 2 or at < self._patient_until:
+            return
+        body: dict[str, object] = {"batch": count - self.requested}
+        body |= {"no_wait": True} if at_once else {"expires": int(timeout * 10**9) - 10**5}
+        self.requested, self._expires, self.hurried = count, at + timeout, at_once
+        await self._link.client.publish(self._next, json.dumps(body).encode(), reply=self._inbox)
+
+    @property
+    def outstanding(self) -> int:
+        """Messages asked for that may still come."""
         if self._generation != self._link.generation:  # a request over an earlier connection is gone
             self._generation, self.requested = self._link.generation, 0
-        if at > self._expires + CLOSE_S:
+        if monotonic() > self._expires + CLOSE_S:
             self.requested = 0
-        if self.requested > count // 2 or at < self._patient_until:
-            return
-        body = {"batch": count - self.requested, "expires": int(timeout * 10**9) - 10**5}
-        self.requested, self._expires = count, at + timeout
-        await self._link.client.publish(self._next, json.dumps(body).encode(), reply=self._inbox)
+        return self.requested
 
     async def _receive(self, message: Msg) -> None:
         if not message.reply.startswith("$JS.ACK"):
@@ -87,8 +98,8 @@ class RunConsumer:
         self._wake.set()
 
     def _note(self, status: dict[str, str]) -> None:
-        """An expired request is asked again; another end of one is a refusal."""
-        if status.get("Status") == "408":
+        """An expired request is asked again, as is one that found nothing; another end of one is a refusal."""
+        if status.get("Status") in ("404", "408"):
             left = int(status.get("Nats-Pending-Messages", self.requested))
             self.active, self.refused = self.active and left < self.requested, False
             self.requested = max(0, self.requested - left)
@@ -103,12 +114,20 @@ class Arrivals:
         """``slots``: messages that this process handles at a time."""
         self._link, self._stream, self._durable, self._slots = link, stream, durable, slots
         self._consumers: dict[str, RunConsumer] = {}
+        self._shares = Shares(slots)
+        self._left: Collection[str] = ()
         self._wake = asyncio.Event()
         self._running: dict[str, str] = {}
         """Of messages that were given out and are not done, by where they are acknowledged, the run."""
         self._unstarted: dict[str, Msg] = {}
         """Those that were given out and that nobody has begun."""
         self._full_since: float | None = None
+
+    def share(self, weights: Mapping[str, float], left: Collection[str] = ()) -> None:
+        """Divide the slots between runs by ``weights`` from now on, and ask for nothing of those ``left`` to other
+        processes."""
+        self._shares.weights, self._left = weights, left
+        self._wake.set()
 
     async def open(self) -> None:
         """Subscribe to what belongs to no run."""
@@ -125,6 +144,7 @@ class Arrivals:
     async def remove(self, run: str) -> None:
         """Take no message of ``run`` any more, and give back those that nobody has begun."""
         if consumer := self._consumers.pop(run, None):
+            self._shares.forget(run)
             await consumer.close()
 
     def refused(self, run: str) -> bool:
@@ -174,14 +194,15 @@ class Arrivals:
         return self._slots - len(self._running)
 
     def _take(self, batch: int) -> list[Msg]:
-        """Messages that have arrived, for the free slots; the run that has the fewest is next."""
+        """Messages that have arrived, for the free slots."""
         self._wake.clear()
         messages, count = list[Msg](), Counter(self._running.values())
         while len(messages) < batch and self._free > 0:
             waiting = [run for run, consumer in self._consumers.items() if consumer.arrived]
             if not waiting:
                 break
-            run = min(waiting, key=count.__getitem__)
+            run = self._shares.next(waiting, count)
+            self._shares.give(run, [r for r, c in self._consumers.items() if c.arrived or c.active])
             message = self._consumers[run].arrived.popleft()
             count[run] += 1
             self._running[message.reply], self._unstarted[message.reply] = run, message
@@ -193,9 +214,26 @@ class Arrivals:
         free = self._free - sum(len(consumer.arrived) for consumer in self._consumers.values())
         if free <= 0:
             return
-        share = max(1, free // max(1, sum(consumer.active for consumer in self._consumers.values())))
-        for consumer in list(self._consumers.values()):
-            await consumer.ask(share if consumer.active else 1, timeout)
+        asked = {run: consumer for run, consumer in self._consumers.items() if run not in self._left}
+        active = [run for run, consumer in asked.items() if consumer.active]
+        total = sum(map(self._shares.weight, active))
+        if len(active) > free:
+            hurried = sum(consumer.outstanding for consumer in asked.values() if consumer.hurried)
+            await self._ask_next([run for run in active if not asked[run].outstanding], free - hurried, timeout)
+        for run, consumer in asked.items():
+            if not consumer.active:
+                await consumer.ask(1, timeout)
+            elif len(active) <= free:
+                await consumer.ask(max(1, int(free * self._shares.weight(run) / total)), timeout)
+
+    async def _ask_next(self, runs: list[str], free: int, timeout: float) -> None:
+        """Ask the runs whose turn it is for a message each. What comes of a request to all of them would wait here, and
+        each time that it is given back counts as a delivery."""
+        count = Counter(self._running.values())
+        for _ in range(min(free, len(runs))):
+            run = self._shares.next(runs, count)
+            runs.remove(run)
+            await self._consumers[run].ask(1, timeout, at_once=True)
 
     async def _make_room(self) -> None:
         """Where no slot becomes free, give back what waits for one, and take back what was asked for."""

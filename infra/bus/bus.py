@@ -26,6 +26,7 @@ from nats.js.api import ConsumerConfig
 from agent0.errors import Agent0Error, DependencyError, LogError
 from agent0.events.base import Recorded, require_subject
 from agent0.infra.bus import user_code
+from agent0.infra.bus.affinity import ModelOf, loads_nothing
 from agent0.infra.bus.arrivals import Arrivals, Pulling
 from agent0.infra.bus.deliveries import Advisory, Reaction, Work
 from agent0.infra.bus.dispatch import Reactions
@@ -56,7 +57,7 @@ class Bus:
     ``ports`` maps parameter names to adapters. ``evolve`` is the fold whose result handlers get as ``run``.
     ``fatal`` is told why the process must end (default: it ends, status 70). With ``snapshots`` a long run is not
     folded from its beginning. ``lacks``: what this process has not, which a handler needs for a run; it takes none of
-    those messages.
+    those messages. ``model_of``: what it loads for a run; it takes first what it has loaded the model of.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Bus:
         fatal: Callable[[str], None] = die,
         snapshots: Snapshots | None = None,
         lacks: Lacks = lacks_nothing,
+        model_of: ModelOf = loads_nothing,
     ) -> None:
         self._log, self._handlers, self._fatal = log, tuple(handlers), fatal
         self._topology = Topology(settings.nats, settings.handlers)
@@ -81,10 +83,8 @@ class Bus:
         self._reactions = Reactions(
             log, self._views, self.committer, ports, settings, code_rev, clock, fatal, self._lacks_for
         )
-        report = self._reactions.report
-        self.run_consumers = RunConsumers(
-            log, self._views, self._topology, self._handlers, lacks, report, clock, fatal, code_rev, lambda: wait.text
-        )
+        rest = (self._reactions.report, clock, fatal, code_rev, lambda: wait.text, model_of)
+        self.run_consumers = RunConsumers(log, self._views, self._topology, self._handlers, lacks, *rest)
         self._link = Link(log.server)
         self._broker: _Broker | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -210,6 +210,8 @@ class Bus:
     async def _handle(self, handler: Reaction, message: Msg) -> None:
         if recorded := await self._recorded(message):
             of_run = message.metadata.consumer != handler.name
+            if of_run:
+                self.run_consumers.use(handler, recorded.run)
             await self._reactions.handle(handler, _NatsDelivery(recorded, message, self._ack_wait_s, of_run))
 
     async def _lacks_for(self, work: Work) -> bool:

@@ -5,7 +5,7 @@ import asyncio
 import json
 import os
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -33,6 +33,13 @@ class ProcessReply:
     version: str = ""
     waits: str = field(default="", compare=False)
     """Why it cannot store what it has done."""
+    models: tuple[str, ...] = field(default=(), compare=False)
+    """Those that it has loaded, by digest."""
+
+    @property
+    def name(self) -> str:
+        """What no other process is called."""
+        return f"{self.host} {self.pid} {self.number}"
 
     def __str__(self) -> str:
         return f"{self.pid} on {self.host} ({len(self.handlers)} handlers)"
@@ -49,8 +56,9 @@ class Processes:
         slots: int = 0,
         version: str = "",
         waits: Callable[[], str] = str,
+        models: Callable[[], Iterable[str]] = tuple,
     ) -> None:
-        self._waits = waits
+        self._waits, self._models = waits, models
         self._log, self._handlers, self._missing = log, tuple(handlers), missing
         self._slots, self._version = slots, version
         self._subscription: Any = None
@@ -70,7 +78,7 @@ class Processes:
             run: {name: str(error.dependency) for name, error in of.items()} for run, of in self._missing.items()
         }
         own = socket.gethostname(), os.getpid(), id(self), self._handlers
-        return ProcessReply(*own, missing, self._slots, self._version, self._waits())
+        return ProcessReply(*own, missing, self._slots, self._version, self._waits(), tuple(self._models()))
 
     async def _answer(self, message: Msg) -> None:
         if message.reply:
@@ -83,7 +91,8 @@ async def ask(log: Log) -> list[ProcessReply]:
 
     async def take(message: Msg) -> None:
         plain = json.loads(message.data)
-        replies.append(ProcessReply(**{**plain, "handlers": tuple(plain["handlers"])}))
+        lists = {name: tuple(plain[name]) for name in ("handlers", "models")}
+        replies.append(ProcessReply(**{**plain, **lists}))
 
     inbox = log.client.new_inbox()
     subscription = await log.client.subscribe(inbox, cb=take)

@@ -5,6 +5,7 @@ what it has left stays where it is, for whichever process comes when it is resum
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
@@ -15,21 +16,24 @@ from nats.errors import Error
 from agent0.errors import Agent0Error, DependencyError, bare_url
 from agent0.events.alarms import DependencyLost
 from agent0.events.base import Event, Recorded
-from agent0.events.runs import RunCancelled, RunFailed, RunFinished, RunPaused, RunResumed, RunStarted
+from agent0.events.runs import PriorityChanged, RunCancelled, RunFinished, RunResumed, RunStarted
+from agent0.infra.bus.affinity import Affinity, ModelOf, loads_nothing
 from agent0.infra.bus.arrivals import Arrivals
 from agent0.infra.bus.deliveries import Reaction, Work
 from agent0.infra.bus.processes import Processes, ProcessReply, ask
+from agent0.infra.bus.run_standing import CONTROL, RunsUnderWay
 from agent0.infra.bus.run_views import BrokenViewError, RunView, Views
 from agent0.infra.log.connection import apart
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.streams import EVENTS, Topology
 
-CONTROL = ("RunStarted", "RunPaused", "RunResumed", "RunFailed", "RunCancelled", "RunFinished")
 LOOK_S = 10.0
 """How often a process looks whether it can do by now what it could not, and whether another can."""
 ENDED_S = 1.0
 """The server forgets the consumers of a run that is over after so long."""
 AGAIN_S = 1.0
+DIVIDE_S = 3.0
+"""How often a process looks which runs of several models others have the models of."""
 
 Lacks = Callable[[Reaction, Any], Awaitable[DependencyError | None]]
 """(handler, state of a run; where there is no run, the event that asks) -> what this process lacks for it."""
@@ -55,12 +59,16 @@ class RunConsumers:
         fatal: Callable[[str], None],
         version: str = "",
         waits: Callable[[], str] = str,
+        model_of: ModelOf = loads_nothing,
     ) -> None:
         self._log, self._views, self._topology, self._handlers = log, views, topology, handlers
+        self._affinity = Affinity(log, model_of)
+        self._open_views: dict[str, RunView] = {}
+        self._changed = asyncio.Event()
         self._lacks, self._tell, self._clock, self._fatal = lacks, tell, clock, fatal
         self._arrivals: Mapping[str, Arrivals] = {}
-        self._begun: dict[str, Recorded] = {}
-        """Runs under way, with what began or resumed them."""
+        self._runs = RunsUnderWay()
+        self._begun, self._priorities = self._runs.begun, self._runs.priorities
         self._missing: dict[str, dict[str, DependencyError]] = {}
         """Of runs under way, and of what was given back: handler -> what this process lacks for it."""
         self._returned: dict[str, Work] = {}
@@ -70,7 +78,8 @@ class RunConsumers:
         self._opening: dict[str, asyncio.Task[None]] = {}
         self._seq = 0
         slots = max((topology.in_flight(handler) for handler in handlers), default=0)
-        self._processes = Processes(log, [handler.name for handler in handlers], self._missing, slots, version, waits)
+        names = [handler.name for handler in handlers]
+        self._processes = Processes(log, names, self._missing, slots, version, waits, self._affinity.loaded)
 
     async def start(self, arrivals: Mapping[str, Arrivals]) -> None:
         """Open the consumers of the runs that are under way, and follow what becomes of runs."""
@@ -84,6 +93,7 @@ class RunConsumers:
             self._open(run)
         self._spawn(self._follow(), "runs")
         self._spawn(self._look(), "what is lacking")
+        self._spawn(self._divide(), "shares of runs")
 
     async def stop(self) -> None:
         """Open nothing more."""
@@ -112,6 +122,11 @@ class RunConsumers:
                 return False
         return not self._opening
 
+    def use(self, handler: Reaction, run: str) -> None:
+        """Note that ``handler`` works for ``run``, for which it may load a model."""
+        if view := self._open_views.get(run):
+            self._affinity.use(handler, view.state)
+
     def _spawn(self, work: Any, name: str) -> None:
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
@@ -126,19 +141,16 @@ class RunConsumers:
     # --- what becomes of runs -------------------------------------------------------------------------------------
 
     def _note(self, recorded: Recorded) -> None:
-        match recorded.event:
-            case RunStarted(imported=None) | RunResumed():
-                self._begun[recorded.run] = recorded
-                self._late = {key for key in self._late if key[0] != recorded.run}
-            case RunPaused() | RunFailed() | RunCancelled() | RunFinished():
-                self._begun.pop(recorded.run, None)
+        self._runs.note(recorded)
+        if isinstance(recorded.event, RunStarted | RunResumed):
+            self._late = {key for key in self._late if key[0] != recorded.run}
 
     async def _follow(self) -> None:
         async for recorded in self._log.tail(self._seq, types=CONTROL):
             self._note(recorded)
             if recorded.run in self._begun:
                 self._open(recorded.run)
-            else:
+            elif not isinstance(recorded.event, PriorityChanged):
                 await self._close(recorded)
             self._seq = recorded.seq
 
@@ -151,7 +163,8 @@ class RunConsumers:
         """Open every consumer of ``run`` for which nothing is lacking here; try again until the server answers."""
         while run in self._begun:
             try:
-                view = await self._views.get(run)
+                view = self._open_views[run] = await self._views.get(run)
+                self._share()
                 for handler in self._handlers:
                     await self._open_consumer(handler, run, view)
                 return
@@ -179,8 +192,11 @@ class RunConsumers:
         if opening := self._opening.get(recorded.run):
             await _ended(opening)
         self._missing.pop(recorded.run, None)
+        self._open_views.pop(recorded.run, None)
+        self._affinity.forget(recorded.run)
         for arrivals in self._arrivals.values():
             await arrivals.remove(recorded.run)
+        self._share()
         if isinstance(recorded.event, RunCancelled | RunFinished):
             self._spawn(self._forget(recorded.run), f"end of {recorded.run}")
 
@@ -192,6 +208,38 @@ class RunConsumers:
                 await apart(self._log.client.jsm().add_consumer(EVENTS, consumer))
             except (Error, TimeoutError, OSError):
                 return
+
+    # --- shares ---------------------------------------------------------------------------------------------------
+
+    def _share(self) -> None:
+        """Divide slots by what is known here, until others are asked."""
+        for handler in self._handlers:
+            models = self._models(handler)
+            division = self._affinity.at_first(models, self._priorities)
+            self._arrivals[handler.name].share(division.weights, division.left)
+        self._changed.set()
+
+    def _models(self, handler: Reaction) -> dict[str, str]:
+        return self._affinity.models(handler, {run: view.state for run, view in self._open_views.items()})
+
+    async def _divide(self) -> None:
+        """Where runs of several models go on, ask the others what they have loaded, and divide slots by that."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(DIVIDE_S):
+                    await self._changed.wait()
+            self._changed.clear()
+            handlers = [(handler, models) for handler in self._handlers if (models := self._models(handler))]
+            try:
+                replies = {reply.name: reply for reply in await ask(self._log)} if handlers else {}
+                own = self._processes.own_reply()
+                replies.setdefault(own.name, own)
+                for handler, models in handlers:
+                    division = await self._affinity.look(handler, models, self._priorities, replies.values(), own.name)
+                    self._arrivals[handler.name].share(division.weights, division.left)
+            except (Agent0Error, Error, TimeoutError, OSError):  # the server is away, or made no consumer yet
+                for handler, _ in handlers:
+                    self._arrivals[handler.name].share(self._priorities)
 
     # --- what is lacking ------------------------------------------------------------------------------------------
 

@@ -307,7 +307,7 @@ async def standing(
     Raises:
         DependencyError: no answer.
     """
-    rows, consumers = [], {stream: await _consumers(client, stream) for stream in (EVENTS, ADVISORIES)}
+    rows, consumers = [], {stream: await stream_consumers(client, stream) for stream in (EVENTS, ADVISORIES)}
     for on, durable in topology.durables(handlers):
         named = [(consumer, *consumer.name.partition("-")) for consumer in consumers[on]]
         group = [c for c, of, _, run in named if of == durable.name and (runs is None or not run or run in runs)]
@@ -318,7 +318,7 @@ async def standing(
     return rows
 
 
-async def _consumers(client: Client, stream: str) -> list[ConsumerInfo]:
+async def stream_consumers(client: Client, stream: str) -> list[ConsumerInfo]:
     """All consumers of ``stream``; none where there is no such stream."""
     rows: list[ConsumerInfo] = []
     with _answered(), suppress(NotFoundError):

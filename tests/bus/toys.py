@@ -11,6 +11,7 @@ import pytest
 from agent0.events.alarms import AlarmRaised, AlarmResolved
 from agent0.events.base import Event, Recorded, record
 from agent0.events.runs import RunCancelled, RunFailed, RunFinished, RunPaused, RunResumed, RunStarted
+from agent0.infra.bus.affinity import ModelOf, loads_nothing
 from agent0.infra.bus.bus import Bus
 from agent0.infra.bus.run_consumers import Lacks, lacks_nothing
 from agent0.infra.log.event_log import Log
@@ -92,9 +93,16 @@ class World:
     async def provision(self, *handlers: Toy) -> None:
         await init(self.server, Topology(self.settings.nats, self.settings.handlers), handlers)
 
-    async def bus(self, *handlers: Toy, evolve: Evolve = evolve, lacks: Lacks = lacks_nothing) -> Bus:
+    async def bus(
+        self,
+        *handlers: Toy,
+        evolve: Evolve = evolve,
+        lacks: Lacks = lacks_nothing,
+        model_of: ModelOf = loads_nothing,
+    ) -> Bus:
         await self.provision(*handlers)
-        bus = Bus(self.log, handlers, {}, evolve, self.settings, "rev", fatal=self.deaths.append, lacks=lacks)
+        more = {"lacks": lacks, "model_of": model_of}
+        bus = Bus(self.log, handlers, {}, evolve, self.settings, "rev", fatal=self.deaths.append, **more)
         self.buses.append(bus)
         await bus.start()
         return bus

@@ -5,7 +5,7 @@ from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import OperationError
 from agent0.events.alarms import ReactionDropped, ReactionRetried
 from agent0.events.base import Event, Recorded
-from agent0.events.runs import RunCancelled, RunPaused
+from agent0.events.runs import PriorityChanged, RunCancelled, RunPaused
 from agent0.projections.base import Row
 from agent0.settings import Settings
 
@@ -26,6 +26,15 @@ def cancelling(row: Row, reason: str = "") -> Recorded:
         OperationError: it is over.
     """
     return _decided(row, RunCancelled(reason=reason), "running", "paused", "failed")
+
+
+def weighing(row: Row, priority: int) -> Recorded:
+    """The event that gives the run of ``row`` another ``priority``, 1 to 100.
+
+    Raises:
+        OperationError: it is over.
+    """
+    return _decided(row, PriorityChanged(priority=priority), "running", "paused", "failed")
 
 
 def decided(settings: Settings, row: Row, decision: str, reason: str = "") -> Recorded:

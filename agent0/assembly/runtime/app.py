@@ -18,13 +18,14 @@ from agent0.assembly.log.integrity import sealer
 from agent0.assembly.models.warm_start import WarmStart
 from agent0.assembly.replay.state_snapshots import state_snapshots
 from agent0.assembly.runtime.mcp_tools import mcp_tools
+from agent0.assembly.runtime.model_ports import weights_of
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.providers import provider_of
 from agent0.assembly.runtime.stamping import code_rev, new_token, recorded, utc_now
 from agent0.errors import Agent0Error, AuthError, DependencyError
-from agent0.events.base import Event, Recorded
-from agent0.events.runs import RunStarted
+from agent0.events.base import Event, Recorded, sha256
+from agent0.events.runs import PRIORITY, RunStarted
 from agent0.events.values import DOCUMENTS
 from agent0.handlers import Handler, require_plugins
 from agent0.infra.log.event_log import Log
@@ -95,6 +96,7 @@ async def run_handlers(app: App, stands: Callable[[], None] = lambda: None) -> N
         clock=utc_now,
         snapshots=state_snapshots(app.settings, app.log),
         lacks=partial(lacks, app.handlers),
+        model_of=partial(model_of, app.handlers),
     )
     starting, seals = asyncio.ensure_future(bus.start()), sealer(app.settings, app.log)
     works, collecting = [starting], gc.get_threshold()
@@ -117,9 +119,9 @@ async def run_handlers(app: App, stands: Callable[[], None] = lambda: None) -> N
         await seals.finish()
 
 
-def started(settings: Settings, name: str = "", warm: WarmStart | None = None) -> Recorded:
+def started(settings: Settings, name: str = "", warm: WarmStart | None = None, priority: int = PRIORITY) -> Recorded:
     """The beginning of a new run of ``settings``, to be appended; ``.run`` is its new id. ``warm``: the adapter that
-    its student begins with."""
+    its student begins with; ``priority``: its weight beside other runs, 1 to 100."""
     run = settings.recorded_run
     config, digest = run.to_record()
     roles = {"teacher": settings.run.teacher.prompts, "student": settings.run.student.prompts}
@@ -147,6 +149,7 @@ def started(settings: Settings, name: str = "", warm: WarmStart | None = None) -
         prompts={p.name: p.version for p in prompts},
         student_adapter=warm and warm.adapter,
         student_base=warm.base if warm else "",
+        priority=priority,
     )
     return recorded(new_token(title, "run"), event)
 
@@ -192,6 +195,23 @@ async def lacks(
         except Agent0Error:
             continue  # what no process can mend, the reaction itself records
     return None
+
+
+def model_of(handlers: Mapping[str, Handler], reactor: Reactor, state: RunState | None) -> str:
+    """The digest of the weights, base and adapter, that ``reactor``, one of ``handlers``, loads for a run of ``state``;
+    empty where it loads none: a vendor's, a scripted one's, a training's, which has a process of its own."""
+    handler = handlers[reactor.name]
+    role = next((role for role in handler.roles if role in ("student", "teacher")), "")
+    if state is None or not role or "models" not in handler.ports or "trainers" in handler.ports:
+        return ""
+    actor = state.config.student if role == "student" else state.config.teacher
+    try:
+        if provider_of(actor).folder is None:
+            return ""
+    except Agent0Error:
+        return ""  # the reaction says so
+    checkpoint = state.teacher if role == "teacher" else state.student
+    return sha256(repr((weights_of(actor), checkpoint.adapter and checkpoint.adapter.sha256)))[:16]
 
 
 def _actors(handler: Handler, run: RunConfig) -> list[ActorConfig]:

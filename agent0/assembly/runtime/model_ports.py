@@ -28,13 +28,13 @@ class OpenModels:
     def open(self, actor: ActorConfig) -> Model:
         """The model of ``actor``; both roles share one where their weights are the same."""
         actor = self._settings.models.addressed(actor)
-        role = (_weights(actor), type(actor).__name__, getattr(actor, "fallback", ()), _routing(actor))
+        role = (weights_of(actor), type(actor).__name__, getattr(actor, "fallback", ()), _routing(actor))
         if role not in self._gated:
             self._gated[role] = self._gates.put_before(actor)
         return self._gated[role]
 
     def _model(self, actor: ActorConfig) -> Model:
-        key = _weights(actor)
+        key = weights_of(actor)
         if key not in self._open:
             self._open[key] = provider_of(actor).open(actor, self._settings, self._artifacts)
         return self._open[key]
@@ -68,7 +68,7 @@ class OpenTrainers:
         if provider.train is None:
             fix = "Choose another provider, or set run.training.<role>.enabled = false."
             raise ConfigError(f"Models of provider {provider.name} cannot be trained here.", fix=fix)
-        key = _weights(actor)
+        key = weights_of(actor)
         if key not in self._open:
             self._open[key] = provider.train(actor, self._settings, self._artifacts)
         return self._open[key]
@@ -97,7 +97,7 @@ class OpenEmbedders:
         await _close(self._open)
 
 
-def _weights(actor: ActorConfig) -> Hashable:
+def weights_of(actor: ActorConfig) -> Hashable:
     """What makes two actors need two models."""
     role = type(actor).__name__ if provider_of(actor).by_role else ""
     return (

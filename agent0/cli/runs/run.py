@@ -11,7 +11,7 @@ from agent0.assembly.log.access import open_log
 from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.log.carriers import carried
 from agent0.assembly.models.diet import RunLedger, diets, run_ledger
-from agent0.assembly.requests.decisions import cancelling, pausing
+from agent0.assembly.requests.decisions import cancelling, pausing, weighing
 from agent0.assembly.requests.run_filters import require_possible
 from agent0.assembly.runtime.read_models import NothingError, sound_log
 from agent0.assembly.tracking.measured import measured
@@ -116,6 +116,9 @@ async def _read(run: str) -> list[Diet]:
 
 STOPPED = "stopped"
 """On screens: a run that is running by its events while no process carries it."""
+Number = Annotated[
+    int, typer.Argument(metavar="N", min=1, max=100, help="A run of 20 gets twice the slots of one of 10.")
+]
 Reason = Annotated[str, typer.Option(help="Why; it is recorded.")]
 
 
@@ -174,6 +177,16 @@ def pause(run: console.Run = "LAST", reason: Reason = "", as_json: console.Json 
         console.record({"run": row["run"], "event": None}, as_json)
         return
     _decide(begin, as_json)
+
+
+def priority(
+    run: console.Run,
+    number: Number,
+    as_json: console.Json = False,
+) -> None:
+    """Share workers between runs under way: each run's slots are in proportion to its priority, 10 unless set; none
+    waits for ever. It counts from now on, on every host."""
+    _decide(weighing(lookup.run_row(run), number), as_json)
 
 
 def cancel(

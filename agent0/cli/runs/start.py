@@ -27,6 +27,7 @@ from agent0.cli.tasks.question_options import (
 )
 from agent0.errors import RequirementsError
 from agent0.events.base import Recorded
+from agent0.events.runs import PRIORITY
 from agent0.experiments.smaller_run import difference
 from agent0.settings import RunConfig, Settings
 
@@ -46,6 +47,7 @@ Adapter = Annotated[
     Path | None,
     typer.Option(metavar="FOLDER", help="A LoRA that peft saved: the student begins with it, and trains on."),
 ]
+Priority = Annotated[int, typer.Option(min=1, max=100, help="Weight beside other runs on the same workers.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for what the run needs and this machine lacks.")]
 Time = Annotated[
     str, typer.Option("--for", metavar="TIME", help="Work so long instead: 2h, 90m. The last round is finished.")
@@ -72,6 +74,7 @@ def start(
     base_url: BaseUrl = None,
     key_env: KeyEnv = None,
     adapter: Adapter = None,
+    priority: Priority = PRIORITY,
     pairs: console.Set = None,
     plugin: console.Plugin = None,
     detach: Detach = False,
@@ -85,13 +88,16 @@ def start(
     named = {**sizes, **asked, **model_or_server(model, base_url, key_env)}
     chosen = flags.settings(profile_of(profile, base_url), pairs, plugins=plugin, **named)
     require_file(chosen.run.questions, columns, tolerance, answer_type, template)
-    here, waits = not (detach or no_handlers), console.say if wait else None
-    settings = console.run_async(lambda: prepared(chosen, waits, here=here, tell=console.say))
-    begin = _begin(chosen.run, settings, name, adapter)
+    settings = _prepared(chosen, wait, here=not (detach or no_handlers))
+    begin = _begin(chosen.run, settings, name, adapter, priority)
     if detach:
         return _detached(settings, begin, as_json)
     news = f"Run {begin.run}: profile {settings.profile}, seed {settings.run.seed}, data in {settings.home}"
     follow_to_end(settings, begin.run, begin, news, with_handlers=not no_handlers, as_json=as_json, wait=wait)
+
+
+def _prepared(chosen: Settings, wait: bool, *, here: bool) -> Settings:
+    return console.run_async(lambda: prepared(chosen, console.say if wait else None, here=here, tell=console.say))
 
 
 def _sizes(
@@ -107,12 +113,12 @@ def _detached(settings: Settings, begin: Recorded, as_json: bool) -> None:
     console.record({"run": begin.run, "profile": settings.profile, "config_sha": held_sha(begin)}, as_json)
 
 
-def _begin(chosen: RunConfig, settings: Settings, name: str, adapter: Path | None) -> Recorded:
+def _begin(chosen: RunConfig, settings: Settings, name: str, adapter: Path | None, priority: int) -> Recorded:
     """Make the beginning of the run, and say what it begins with: rows of files, and the folder of an ``adapter``."""
     _say_rows(chosen, settings.run)
     if warm := warm_start(settings, adapter):
         console.say(warm.line)
-    return started(settings, name, warm)
+    return started(settings, name, warm, priority)
 
 
 def _say_rows(chosen: RunConfig, run: RunConfig) -> None:

@@ -1,34 +1,39 @@
 """All processes that react to the events of a log, on whatever hosts."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from agent0.api.status import consumers
 from agent0.assembly.log.access import open_log
+from agent0.assembly.runtime.plugins import known_handlers
 from agent0.cli import console, flags
 from agent0.cli.system.handlers_run import roles_of
 from agent0.infra.bus.processes import ProcessReply, ask
+from agent0.infra.bus.run_standing import RunStanding, run_standings
 from agent0.infra.log.streams import GIVEN_UP
 
 Row = dict[str, Any]
 
 
 def status(profile: console.Profile = None, pairs: console.Set = None, as_json: console.Json = False) -> None:
-    """Say who reacts to events, on which host and with how many slots, and what waits. All processes are asked; one
-    that does not answer within a second is not there."""
+    """Say who reacts to events, on which host and with how many slots, what waits, and how runs share the slots. All
+    processes are asked; one that does not answer within a second is not there."""
     settings = flags.settings(profile, pairs)
 
-    async def work() -> tuple[list[ProcessReply], list[Row]]:
+    async def work() -> tuple[list[ProcessReply], list[Row], list[RunStanding]]:
         async with open_log(settings) as log:
-            return await ask(log), await consumers(settings, log)
+            return await ask(log), await consumers(settings, log), await run_standings(log, known_handlers())
 
-    replies, standing = console.run_async(work)
+    replies, standing, standings = console.run_async(work)
     processes, handlers = [_process(reply) for reply in replies], [_handler(row, replies) for row in standing]
     faults = [*_unattended(handlers), *_versions(replies)]
+    runs = [asdict(run) for run in standings]
     if as_json:
-        console.record({"processes": processes, "handlers": handlers, "faults": faults}, as_json)
+        console.record({"processes": processes, "handlers": handlers, "runs": runs, "faults": faults}, as_json)
         return
     console.table(processes, as_json)
+    console.table(runs, as_json)
     console.table([row for row in handlers if row["waits"] or row["in_hand"] or not row["processes"]], as_json)
     for fault in faults:
         console.say(fault)
@@ -41,6 +46,7 @@ def _process(reply: ProcessReply) -> Row:
         "pid": reply.pid,
         "does": ", ".join(roles_of(reply.handlers)),
         "slots": reply.slots,
+        "models": len(reply.models),
         "lacks": ", ".join(sorted(lacks)),
         "waits_for": reply.waits,
         "version": reply.version,
