@@ -223,7 +223,7 @@ class Losses:
 class StandIn:
     """A server that answers each request after ``TURN_S`` seconds, and counts who asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, address: str = SWITCH) -> None:
         self.requests: Counter[str] = Counter()
         counted = self.requests
 
@@ -252,7 +252,7 @@ class StandIn:
             def log_message(self, format: str, *arguments: object) -> None:
                 pass
 
-        self.server = ThreadingHTTPServer((SWITCH, 0), Handler)
+        self.server = ThreadingHTTPServer((address, 0), Handler)
         self.server.daemon_threads = True
 
     def __enter__(self) -> "StandIn":
@@ -265,7 +265,7 @@ class StandIn:
     @property
     def url(self) -> str:
         """Its address, as ``base_url`` names it."""
-        return f"http://{SWITCH}:{self.server.server_port}/v1"
+        return "http://{}:{}/v1".format(*self.server.server_address[:2])
 
 
 USAGE = {"prompt_tokens": 50, "completion_tokens": 5, "total_tokens": 55}

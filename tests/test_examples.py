@@ -39,8 +39,8 @@ ELSEWHERE = {
         "router evaluate", "router compress", "experiment reroute", "projections rollback",
     ),
     "programs in the sandbox, whose tests are elsewhere": ("hack-test", "sandbox top", "sandbox test", "tool call"),
-    "a run that waits, or attempts that a person reviews": ("run cancel", "run pause", "run priority", "run resume", "task review",
-        "log init", "run diff", "experiment compare"),
+    "a run that waits, or attempts that a person reviews": ("run cancel", "run pause", "run priority", "run resume",
+        "task review", "log init", "run diff", "experiment compare"),
 }  # fmt: skip
 """What is not carried out here, by why."""
 HERE = [line for line in EXAMPLES if not any(part in line for parts in ELSEWHERE.values() for part in parts)]

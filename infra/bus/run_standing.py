@@ -26,7 +26,7 @@ CONTROL = (
 
 
 class RunsUnderWay:
-    """Runs that go on, and their priorities."""
+    """The runs that go on, and the priorities that people gave them."""
 
     def __init__(self) -> None:
         self.begun: dict[str, Recorded] = {}

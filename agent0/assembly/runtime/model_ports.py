@@ -98,7 +98,7 @@ class OpenEmbedders:
 
 
 def weights_of(actor: ActorConfig) -> Hashable:
-    """What makes two actors need two models."""
+    """Everything that makes two actors need two models, as a key of them."""
     role = type(actor).__name__ if provider_of(actor).by_role else ""
     return (
         role,
