@@ -219,21 +219,22 @@ class Arrivals:
         total = sum(map(self._shares.weight, active))
         if len(active) > free:
             hurried = sum(consumer.outstanding for consumer in asked.values() if consumer.hurried)
-            await self._ask_next([run for run in active if not asked[run].outstanding], free - hurried, timeout)
+            await self._ask_next(
+                {run: asked[run] for run in active if not asked[run].outstanding}, free - hurried, timeout
+            )
         for run, consumer in asked.items():
             if not consumer.active:
                 await consumer.ask(1, timeout)
             elif len(active) <= free:
                 await consumer.ask(max(1, int(free * self._shares.weight(run) / total)), timeout)
 
-    async def _ask_next(self, runs: list[str], free: int, timeout: float) -> None:
+    async def _ask_next(self, consumers: dict[str, RunConsumer], free: int, timeout: float) -> None:
         """Ask the runs whose turn it is for a message each. What comes of a request to all of them would wait here, and
         each time that it is given back counts as a delivery."""
         count = Counter(self._running.values())
-        for _ in range(min(free, len(runs))):
-            run = self._shares.next(runs, count)
-            runs.remove(run)
-            await self._consumers[run].ask(1, timeout, at_once=True)
+        for _ in range(min(free, len(consumers))):
+            run = self._shares.next(consumers, count)
+            await consumers.pop(run).ask(1, timeout, at_once=True)
 
     async def _make_room(self) -> None:
         """Where no slot becomes free, give back what waits for one, and take back what was asked for."""

@@ -148,9 +148,11 @@ class RunConsumers:
     async def _follow(self) -> None:
         async for recorded in self._log.tail(self._seq, types=CONTROL):
             self._note(recorded)
-            if recorded.run in self._begun:
+            if isinstance(recorded.event, PriorityChanged):
+                self._share()
+            elif recorded.run in self._begun:
                 self._open(recorded.run)
-            elif not isinstance(recorded.event, PriorityChanged):
+            else:
                 await self._close(recorded)
             self._seq = recorded.seq
 
