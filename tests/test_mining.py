@@ -191,12 +191,12 @@ def test_a_package_gives_tasks_that_hidden_tests_decide(index: Index, shared_san
         ("1.1rc1", b"no release yet"),
         ("1.1", sdist(package(NEWER, setup=setup, tests__test_mean=MEANS))),
     ]
-    done = mine(index, "sums==1.0..1.1", "--bugs", "2")
+    done = mine(index, "sums==1.0..1.1", "--bugs", "1")
     assert done.code == 0, done.err
-    assert "sums==1.0..1.1: 3 tasks of" in done.err
+    assert "sums==1.0..1.1: 2 tasks of" in done.err
     assert not (place / "built").exists()
     mined = tasks()
-    assert [task.kind for task, _ in mined] == ["change", *["bug"] * 2]
+    assert [task.kind for task, _ in mined] == ["change", "bug"]
     asyncio.run(_decided(mined))
     for task, solution in mined:
         assert solution.trials.model_dump() == {"reference": 3, "empty": 0, "random": 0}
@@ -210,7 +210,7 @@ def test_a_package_gives_tasks_that_hidden_tests_decide(index: Index, shared_san
     assert "def mean(values):" in change.statement
     assert "Return the mean of values, None of none." in change.statement
     _worked_on(change, decided)
-    assert len({task.tree.sha256 for task, _ in mined}) == 3
+    assert len({task.tree.sha256 for task, _ in mined}) == 2
 
 
 def _worked_on(task: MinedTask, solution: MinedSolution) -> None:
