@@ -365,6 +365,10 @@ def test_clips_are_the_objectives_own_unless_they_are_set(name: str, low: float,
         ({"run.training.teacher.objective": "dpo"}, "run.training.teacher.objective"),
         ({"run.training.student.objective": "sft", "run.training.student.kl": "0.1"}, "no effect"),
         ({"run.training.teacher.kl_to": "base"}, "kl_to has no effect"),
+        ({"run.training.student.objective": "sft", "run.training.student.correction": "mask"}, "correction has no"),
+        ({"run.training.student.first": "dpo"}, "run.training.student.first"),
+        ({"run.training.student.clip_low": "1.5"}, "clip_low"),
+        ({"run.training.student.objective": "sft", "run.refill": "2"}, "for a retraining: --set refill=1"),
     ],
 )
 def test_what_has_no_effect_is_refused(pairs: dict[str, str], words: str) -> None:

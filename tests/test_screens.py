@@ -154,6 +154,11 @@ cell = st.one_of(st.none(), st.integers(-(10**9), 10**9), st.floats(-(10**9), 10
                  st.lists(words, min_size=2, max_size=30).map(" ".join))  # fmt: skip
 
 
+@pytest.mark.parametrize("value", [1e-4, 2.5e-3, -3e-6, 0.5])
+def test_no_number_but_nought_reads_as_nought(value: float) -> None:
+    assert float(layout.format_value(value)) == pytest.approx(value) and layout.format_value(0.0) == "0.000"
+
+
 @given(st.lists(st.tuples(*[cell] * 6), min_size=1, max_size=5), st.sampled_from([40, 80, 100, 200]))
 def test_a_table_fits_splits_no_word_and_names_what_it_leaves_out(rows: list[tuple[object, ...]], width: int) -> None:
     names = ["a", "b", "c", "d", "e", "f"]

@@ -124,11 +124,17 @@ def json_lines(value: Any, screen: Screen | None) -> list[str]:
     return [part for line in fitting for part in wrapped(line, screen.width)]
 
 
+LEAST_FIXED = 0.01
+"""Below it three decimals show too little of a number, such as a learning rate."""
+
+
 def format_value(value: Any) -> str:
     """Format one value: None is a dash, numbers are short, text is one line."""
     if value is None:
         return "-"
     if isinstance(value, float):
+        if 0 < abs(value) < LEAST_FIXED:
+            return f"{value:.2g}"
         return f"{value:.3f}" if abs(value) < 1000 else f"{value:,.0f}"
     text = value if isinstance(value, (str, int)) else json.dumps(value, default=plain)
     return " ".join(escaped(str(text)).split())

@@ -14,7 +14,7 @@ WITHIN = ("checked", "checkable", "solved_at_once", "solved_within", "lower95_wi
 
 STEP_COLUMNS = (
     "checkpoint", "steps", "skipped", "loss", "gradient_norm", "largest_norm", "entropy_estimate", "largest_kl",
-    "clip_below", "clip_above", "mismatch",
+    "clip_below", "clip_above", "mismatch", "learning_rate",
 )  # fmt: skip
 """Of a training, what is printed; ``agent0 projections query`` has each step."""
 

@@ -41,7 +41,10 @@ class RecipeConfig(Frozen):
     minibatch: int = Field(32, ge=1, le=1_000_000, description="trajectories a step")
     epochs: int = Field(1, ge=1, le=1000, description="passes over the samples")
     clip_low: float | None = Field(
-        None, gt=0, description="lower clip of the importance ratio; none: the objective's own, 0.2 (gspo: 0.0003)"
+        None,
+        gt=0,
+        lt=1,
+        description="lower clip of the importance ratio; none: the objective's own, 0.2 (gspo: 0.0003)",
     )
     clip_high: float | None = Field(
         None,

@@ -77,10 +77,15 @@ def _check_recipe(role: str, recipe: RecipeConfig) -> None:
     require_known(f"run.training.{role}.gate", [recipe.gate], gates())
     usable = {name: entry for name, entry in objectives().items() if role in entry.roles}
     require_known(f"run.training.{role}.objective", [recipe.objective], usable)
-    require_known(f"run.training.{role}.first", [recipe.first] if recipe.first else [], usable)
+    likelihoods = {name: entry for name, entry in usable.items() if entry.likelihood}
+    require_known(f"run.training.{role}.first", [recipe.first] if recipe.first else [], likelihoods)
     if recipe.kl and not usable[recipe.objective].penalty:
         why = f"The objective {recipe.objective} has no such penalty."
         raise ConfigError(f"run.training.{role}.kl has no effect.", why, "Set it to 0, or choose another objective.")
+    if recipe.correction != "none" and not usable[recipe.objective].ratio:
+        why = f"The objective {recipe.objective} has no ratio that would be corrected."
+        fix = "Set it to none, or choose a policy gradient."
+        raise ConfigError(f"run.training.{role}.correction has no effect.", why, fix)
     if recipe.kl_to == "base" and not recipe.kl:
         why = f"Nothing is measured from the base: run.training.{role}.kl is 0."
         raise ConfigError(f"run.training.{role}.kl_to has no effect.", why, "Set kl = 0.001, or leave it out.")
@@ -114,7 +119,10 @@ def _check_refill(run: RunConfig) -> None:
     contrast = run.attempts > 1 and recipe.enabled and objectives()[recipe.objective].contrast
     if run.refill > 1 and (run.most_tasks == run.tasks or not contrast):
         why = f"That is {run.most_tasks} of {run.tasks} tasks." if contrast else "Nothing learns from contrast."
-        fix = "Set it to 1; or to more, with several attempts a task and an objective such as grpo."
+        fix = (
+            "Set it to 1 (for a retraining: --set refill=1); or to more, with several attempts a task and an objective "
+            "such as grpo."
+        )
         raise ConfigError(f"run.refill = {run.refill:g} has no effect.", why, fix)
 
 
