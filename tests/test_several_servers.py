@@ -90,7 +90,10 @@ async def test_what_fails_on_one_is_written_by_the_other(fault: str, pair: list[
     await model.close()
 
 
-async def test_one_that_died_is_left_alone_and_comes_back(pair: list[OpenAIStandIn]) -> None:
+async def test_one_that_died_is_left_alone_and_comes_back(
+    pair: list[OpenAIStandIn], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Both are said, once each."""
     with serving() as third:
         model = opened(pair[0].url, third.url)
         await written(model, 8)
@@ -101,7 +104,10 @@ async def test_one_that_died_is_left_alone_and_comes_back(pair: list[OpenAIStand
     tries = dead.breaker.failed
     assert tries == 1 and len(await written(model, 20)) == 20 and dead.breaker.failed == tries, "it was asked"
     dead.server, dead.breaker.until = OpenAIServer(actor(pair[1].url)), 0.0
+    assert [record.getMessage() for record in caplog.records if dead.address in record.getMessage()] == caplog.messages
+    assert len(caplog.messages) == 1 and f"{dead.address} fails, and its calls go to the others." in caplog.messages[0]
     assert len(await written(model, 20)) == 20 and turns(pair[1]) and not dead.breaker.failed
+    assert caplog.messages[1:] == [f"{dead.address} answers again."]
     await model.close()
 
 
@@ -117,7 +123,7 @@ async def test_one_that_comes_back_as_another_is_refused_by_name(renamed: bool, 
     assert len(await written(model, 8)) == 8
     assert not any(len(body["messages"]) > 1 for path, body in pair[0].asked[asked:] if "messages" in body)
     model._members[0].breaker.until = 0.0
-    model._members[1].fail(inf)
+    model._members[1].fail(inf, DependencyError("It"))
     with pytest.raises(ModelChangedError, match=pair[0].url) as refused:
         await model.generate(ask())
     assert ("other" if renamed else "logprobs") in refused.value.why

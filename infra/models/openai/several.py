@@ -2,13 +2,21 @@
 left alone for a while, and its calls go to the others."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 from time import monotonic
 
-from agent0.errors import Agent0Error, DependencyError, ModelChangedError, RefusedError, TransientError
+from agent0.errors import (
+    Agent0Error,
+    DependencyError,
+    ModelChangedError,
+    RefusedError,
+    TransientError,
+    bare_url,
+)
 from agent0.infra.models.openai.provider import OpenAIServer, Profile
 from agent0.infra.models.vllm_adapters import Readings
 from agent0.ports.models import GenerateRequest, Generation, Listen
@@ -16,6 +24,7 @@ from agent0.ports.storage import Artifacts
 from agent0.routing.breaker import Breaker
 from agent0.settings import ActorConfig
 
+_logger = logging.getLogger(__name__)
 ALONE_S = 2.0
 """Seconds for which a server that failed is left alone at first."""
 
@@ -23,7 +32,7 @@ ALONE_S = 2.0
 @dataclass
 class _Member:
     """A server with its address, how it fares, whether it is known for a copy since a call failed last, how many calls
-    it has, and when that was."""
+    it has, when that was, and whether nothing was answered since."""
 
     server: OpenAIServer
     address: str
@@ -32,12 +41,25 @@ class _Member:
     joined: bool = False
     calls: int = 0
     failed_s: float = -inf
+    away: bool = False
 
-    def fail(self, begun_s: float) -> None:
-        """Note a call that failed; those that had begun before another did say nothing new."""
+    def fail(self, begun_s: float, error: Agent0Error) -> None:
+        """Note a call that failed; those that had begun before another did say nothing new. The first is logged."""
+        if not self.away:
+            self.away = True
+            _logger.warning(
+                "%s fails, and its calls go to the others. %s", bare_url(self.address), bare_url(str(error))
+            )
         if begun_s > self.failed_s:
             self.failed_s, self.joined = monotonic(), False
             self.breaker.fail(self.failed_s)
+
+    def succeed(self) -> None:
+        """Note a call that was answered; the first after a failure is logged."""
+        self.breaker.succeed()
+        if self.away:
+            self.away = False
+            _logger.warning("%s answers again.", bare_url(self.address))
 
 
 class OpenAIServers:
@@ -75,12 +97,12 @@ class OpenAIServers:
                 await self._join(member)
                 turn = await member.server.generate(replace(request, listen=heard))
             except (DependencyError, TransientError) as error:
-                member.fail(begun_s)
+                member.fail(begun_s, error)
                 if not self._patient or (heard and heard.any):
                     raise
                 failure = error
             else:
-                member.breaker.succeed()
+                member.succeed()
                 self.name = turn.model
                 return turn
             finally:
