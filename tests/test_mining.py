@@ -22,13 +22,16 @@ from agent0.assembly.mining.baseline import Release, baseline
 from agent0.assembly.mining.mined_folder import MinedFolder
 from agent0.assembly.runtime import port_openers
 from agent0.errors import ConfigError, OperationError
+from agent0.events.values import ToolState
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.infra.web.package_index import PackageIndex
+from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.tasks.mining.mutations import compiles, mutated, mutations_of
 from agent0.tasks.mining.packages import package_request
 from agent0.tools.snapshots import load
 from agent0.verification.repositories import source_tree as source_trees
 from agent0.verification.repositories.mined_task import (
+    HiddenTests,
     MinedSolution,
     MinedTask,
     SourceRecord,
@@ -332,6 +335,26 @@ def test_unusable_packages_are_told_in_a_line_each(index: Index, monkeypatch: py
     assert "no source distribution of such a release" in why["untested"]  # of the request behind the first
     assert {path.name for path in place.iterdir()} == {"mined"}
     assert not any("\n" in reason for reason in why.values())
+
+
+async def test_of_a_students_files_the_code_of_the_package_counts_alone() -> None:
+    class Kept:
+        async def call(self, call: SandboxCall) -> Any:
+            self.files = call.files
+            return SandboxResult(ToolState.ERROR, 1, "", "", 0, 0, 0, "", "")
+
+    frame, sandbox = {"tests/test_total.py": b"hidden"}, Kept()
+    names = (
+        "unittest.py",
+        "conftest.py",
+        "sums/conftest.py",
+        "tests/test_total.py",
+        "sums/__init__.py",
+        "sums/more.py",
+    )
+    hidden = HiddenTests(frame, ("sums",), tuple(frame), (), 1.0)
+    await hidden.run(dict.fromkeys(names, b"student's"), sandbox)  # type: ignore[arg-type]
+    assert sandbox.files == {**frame, "sums/__init__.py": b"student's", "sums/more.py": b"student's"}
 
 
 async def test_flaky_tests_decide_nothing(shared_sandbox: None) -> None:
