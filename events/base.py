@@ -12,11 +12,13 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 
 TOKEN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """A subject token: made by us, never text of a model or a user."""
+
+_REVISION = re.compile(r"[A-Za-z0-9.+-]{1,64}")
 
 NAMESPACE = uuid.UUID("6f1d7c5e-9a0e-5c55-8f0a-a0e0e5a0e0a0")
 
@@ -27,6 +29,18 @@ _upcasters: dict[tuple[str, int], Upcast] = {}
 
 class EarlierVersionError(ValueError):
     """An event of a version that nothing lifts to the present one."""
+
+
+class NewerEventError(ValueError):
+    """An event of a kind, version or field that is not known here. ``writer``: the version of Agent0 that wrote it,
+    empty where it does not say."""
+
+    def __init__(self, what: str, raw: dict[str, Any], seq: int) -> None:
+        writer = raw.get("code_rev")
+        self.writer = writer if isinstance(writer, str) and _REVISION.fullmatch(writer) else ""
+        self.seq = seq
+        by = f" (by {self.writer})" if self.writer else ""
+        super().__init__(f"{what}: was the log written by a newer Agent0?{by}")
 
 
 class Value(BaseModel):
@@ -117,25 +131,47 @@ def decode(body: bytes | str | dict[str, Any], seq: int = 0) -> Recorded:
 
     Raises:
         EarlierVersionError: a version that has no upcaster: it was written before 0.1.0.
-        ValueError: not JSON, an unknown type, a newer version, or fields that do not fit (pydantic's error is one).
+        NewerEventError: an unknown type or field, or a newer version.
+        ValueError: not JSON, or fields that do not fit (pydantic's error is one); those above are some, too.
     """
     raw = body if isinstance(body, dict) else _loads(body)
-    kind = raw.get("type", "")
+    kind = raw.get("type")
+    if not isinstance(kind, str):
+        raise ValueError("it names no event type")
     cls = _types.get(kind)
     if cls is None:
-        raise ValueError(f"unknown event type {kind!r}: was the log written by a newer Agent0?")
-    data, version = raw.get("data"), raw.get("version", 1)
-    if not isinstance(data, dict):
+        raise NewerEventError(f"unknown event type {kind[:80]!r}", raw, seq)
+    data = _lifted(cls, raw, seq)
+    try:
+        whole = {**raw, "version": cls.version, "event": cls.model_validate(data), "seq": seq}
+        del whole["data"]
+        return Recorded.model_validate(whole)
+    except ValidationError as error:
+        if fields := _unknown_fields(error):
+            raise NewerEventError(f"{kind} has the unknown field {fields}", raw, seq) from error
+        raise
+
+
+def _lifted(cls: type[Event], raw: dict[str, Any], seq: int) -> dict[str, Any]:
+    """The data of ``raw`` as of the present version of ``cls``; errors as for ``decode``."""
+    kind, data, version = cls.__name__, raw.get("data"), raw.get("version", 1)
+    if not isinstance(data, dict) or not isinstance(version, int):
         raise ValueError(f"{kind} has no data")
     while version < cls.version:
         if (lift := _upcasters.get((kind, version))) is None:
             raise EarlierVersionError(f"{kind} version {version} was written before 0.1.0, which nothing reads")
         data, version = lift(data), version + 1
     if version > cls.version:
-        raise ValueError(f"{kind} version {version} is newer than this Agent0 reads ({cls.version})")
-    whole = {**raw, "version": version, "event": cls.model_validate(data), "seq": seq}
-    del whole["data"]
-    return Recorded.model_validate(whole)
+        raise NewerEventError(f"{kind} version {version} is newer than this Agent0 reads ({cls.version})", raw, seq)
+    return data
+
+
+def _unknown_fields(error: ValidationError) -> str:
+    """The fields that are not known, where nothing else is wrong."""
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    if any(problem["type"] != "extra_forbidden" for problem in problems):
+        return ""
+    return ", ".join(".".join(str(step) for step in problem["loc"]) for problem in problems)[:200]
 
 
 def subject_of(body: bytes) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.cli.system.handlers_run import ROLES, roles_of
 from tests.patience import PATIENCE_S
-from tests.processes import Crew
+from tests.processes import Crew, halt
 from tests.terminal import agent0 as call
 
 
@@ -23,22 +23,31 @@ def test_a_wrong_role_names_those_there_are(tmp_path: Path) -> None:
 
 
 def test_processes_say_what_they_do_and_what_nobody_does_is_named(tmp_path: Path) -> None:
-    with Crew(tmp_path, RUN__ITERATIONS="1", RUN__TASKS="3", RUN__ATTEMPTS="1") as crew:
+    slow = {"RUN__STUDENT__MODEL": "latency=600"}
+    with Crew(tmp_path, RUN__ITERATIONS="1", RUN__TASKS="3", RUN__ATTEMPTS="1", **slow) as crew:
         run = crew.tell("run", "start", "--detach", "--priority", "40", "--json")["run"]
-        for role in ("conductor", "teacher"):
+        for role in ("conductor", "student"):
             crew.start(role, "handlers", "run", "--role", role, "--slots", "3")
         until = time.monotonic() + PATIENCE_S
         while True:  # until both have begun
             told = crew.tell("cluster", "status", "--json")
-            if len(told["processes"]) == 2:
+            if len(told["processes"]) == 2 and any("_item" in process["longest"] for process in told["processes"]):
                 break
             assert time.monotonic() < until, told
         plain = crew.tell("cluster", "status")
+        halt(crew.running["student"].pid)
+        silent = crew.tell("cluster", "status", "--json")
+        crew.kill("student")
     does = {process["does"]: process["slots"] for process in told["processes"]}
-    assert set(does) == {"conductor", "teacher"} and does["teacher"] == 3
-    assert told["faults"] == ["No process runs student, verifier, trainer: runs that need it wait."]
-    assert {row["processes"] for row in told["handlers"] if row["handler"] == "propose_task"} == {1}
+    assert set(does) == {"conductor", "student"} and does["student"] == 3
+    assert told["faults"] == ["No process runs teacher, verifier, trainer: runs that need it wait."]
+    assert {row["processes"] for row in told["handlers"] if row["handler"] == "evaluate_item"} == {1}
     assert "conductor" in plain and run in plain
     [row] = told["runs"]
     assert (row["run"], row["priority"]) == (run, 40)
     assert row["share"] == (1.0 if row["wait"] or row["in_hand"] else None)
+    [student] = [process for process in told["processes"] if process["does"] == "student"]
+    assert student["in_hand"] >= 1 and "evaluate_" in student["longest"]
+    assert [process["does"] for process in silent["processes"]] == ["conductor"]
+    left = "evaluate_item with a process that does not answer: delivered again 30 s after its last sign."
+    assert any(left in fault for fault in silent["faults"]), silent["faults"]

@@ -1,4 +1,5 @@
-"""Two data folders that share a log and nothing else: a run whose attempts and trainings are made on the other host."""
+"""Two data folders that share a log and nothing else: attempts and trainings of a run are made on the other host, and
+each has a conductor."""
 
 from pathlib import Path
 
@@ -28,6 +29,7 @@ async def test_a_run_over_two_hosts_without_a_folder_in_common(tmp_path: Path, n
         run = here.tell("run", "start", "--detach", "--json")["run"]
         here.start("runner", "handlers", "run", *HERE)
         there.start("student", "handlers", "run", *THERE)
+        there.start("second", "handlers", "run", "--role", "conductor")
         here.start("projector")
         async with watching(here, run) as watch:
             await watch.until(lambda: False, "the run to be finished")

@@ -169,6 +169,11 @@ class Arrivals:
         self._running.pop(message.reply, None)
         self._wake.set()
 
+    @property
+    def in_hand(self) -> int:
+        """Messages that were delivered here and are neither acknowledged nor given back."""
+        return len(self._running) + sum(len(consumer.arrived) for consumer in self._consumers.values())
+
     async def fetch(self, batch: int, timeout: float) -> list[Msg]:
         """What has arrived, as far as there are free slots; of nothing the first that arrives within ``timeout``
         seconds. Who has some already and asks for more (``batch`` less than all slots) does not wait.

@@ -6,6 +6,7 @@ nothing but its own place, and what a process cannot begin is left to others.
 
 import asyncio
 import contextlib
+import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -24,16 +25,16 @@ from nats.errors import Error
 from nats.js.api import ConsumerConfig
 
 from agent0.errors import Agent0Error, DependencyError, LogError
-from agent0.events.base import Recorded, require_subject
+from agent0.events.base import NewerEventError, Recorded, require_subject
 from agent0.infra.bus import user_code
 from agent0.infra.bus.affinity import ModelOf, loads_nothing
 from agent0.infra.bus.arrivals import Arrivals, Pulling
 from agent0.infra.bus.deliveries import Advisory, Reaction, Work
-from agent0.infra.bus.dispatch import Reactions
+from agent0.infra.bus.dispatch import HAND_BACK_S, Reactions
 from agent0.infra.bus.group_commit import Committer
 from agent0.infra.bus.log_wait import LogWait
 from agent0.infra.bus.run_consumers import Lacks, RunConsumers, lacks_nothing
-from agent0.infra.bus.run_views import Views
+from agent0.infra.bus.run_views import NewerRunError, Views
 from agent0.infra.log.connection import Link, die, reconnecting
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.folding import Evolve
@@ -48,6 +49,8 @@ LOOK_S = 10.0
 """How often the durables are looked at."""
 AGAIN_S = 0.5
 STARVED_S = 60.0
+CLOCK_S = 30.0
+"""By so many seconds the clock here may differ from that of the log's server."""
 GRACE_S = 30.0
 
 
@@ -76,6 +79,7 @@ class Bus:
     ) -> None:
         self._log, self._handlers, self._fatal = log, tuple(handlers), fatal
         self._topology = Topology(settings.nats, settings.handlers)
+        self._clock = clock
         self._ack_wait_s = settings.handlers.ack_wait_s
         self._views = Views(log, evolve, snapshots)
         wait = LogWait(settings.home)
@@ -83,7 +87,7 @@ class Bus:
         self._reactions = Reactions(
             log, self._views, self.committer, ports, settings, code_rev, clock, fatal, self._lacks_for
         )
-        rest = (self._reactions.report, clock, fatal, code_rev, lambda: wait.text, model_of)
+        rest = (self._reactions.report, clock, fatal, code_rev, lambda: wait.text, model_of, self._reactions.longest)
         self.run_consumers = RunConsumers(log, self._views, self._topology, self._handlers, lacks, *rest)
         self._link = Link(log.server)
         self._broker: _Broker | None = None
@@ -96,9 +100,10 @@ class Bus:
 
         Raises:
             LogError: the log or a durable is missing or has drifted.
-            DependencyError: the server does not answer.
+            DependencyError: the server does not answer, or the clock here is another than its.
         """
         await self._check()
+        await self._check_clock()
         self.committer.start()
         self._broker = self._subscribers()
         try:
@@ -123,6 +128,16 @@ class Bus:
                 if monotonic() > deadline:
                     raise
                 await asyncio.sleep(AGAIN_S)
+
+    async def _check_clock(self) -> None:
+        """Raises DependencyError where this clock is wrong: it stamps events, and tells whether what a reaction stored
+        is still among what the server remembers."""
+        at = (await self._log.info()).time
+        ahead_s = (self._clock() - at).total_seconds() if at else 0.0
+        if abs(ahead_s) > CLOCK_S:
+            why = f"It is {abs(ahead_s):,.0f} s {'ahead of' if ahead_s > 0 else 'behind'} that of the log's server."
+            fix = "Set it, as by `timedatectl set-ntp true`, then start this process again."
+            raise DependencyError(f"the right time on {socket.gethostname()}", why, fix)
 
     async def stop(self, grace_s: float = GRACE_S) -> None:
         """Take nothing new, finish what runs within ``grace_s``, give the rest back, and what waits at once."""
@@ -222,7 +237,8 @@ class Bus:
         arrivals.end(message)
 
     async def _recorded(self, message: Msg) -> Recorded | None:
-        """What a message holds; None where it was set aside, or where this process ends because of it."""
+        """What a message holds; None where it was set aside or left to a newer process, or where this one
+        ends because of it."""
         seq = message.metadata.sequence.stream
         try:
             recorded = self._log.decode(seq, message.data)
@@ -231,6 +247,9 @@ class Bus:
         except ValueError as error:
             if visible_body(self._log.asides, seq, message.data, message.subject) != message.data:
                 await message.ack()
+            elif isinstance(error, NewerEventError):
+                await self.run_consumers.refuse(NewerRunError(message.subject.split(".")[2], error))
+                await message.nak(HAND_BACK_S)
             else:
                 self._fatal(f"{message.subject} cannot be read ({error}). {advice(seq)}")
             return None

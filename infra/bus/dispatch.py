@@ -18,7 +18,7 @@ from agent0.events.base import Event, Recorded, effect_id, record
 from agent0.infra.bus.deliveries import Advisory, Delivery, HandBackError, Reaction, RetryError, Work
 from agent0.infra.bus.dependency_wait import Outages, Probe
 from agent0.infra.bus.group_commit import Committer
-from agent0.infra.bus.run_views import BrokenViewError, Views
+from agent0.infra.bus.run_views import BrokenViewError, NewerRunError, Views, newer_event
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.streams import ANY_TIME
 from agent0.infra.storage.files import require_room
@@ -56,11 +56,18 @@ class Reactions:
         self._outages = Outages(self.report, settings.handlers.retry_delay_s, clock)
         self._fatal, self._lacks_for = fatal, lacks_for
         self._alone = asyncio.Lock()
-        self._messages = 0
+        self._in_hand: dict[int, tuple[str, Recorded, float]] = {}
+        """Of each message that is being handled its handler, its event, and since when."""
 
     def busy(self) -> bool:
         """Whether a message is being handled."""
-        return self._messages > 0
+        return bool(self._in_hand)
+
+    def longest(self) -> str:
+        """What has been in hand for longest, of which run, and the seconds so far; empty where nothing is."""
+        handler, of, since = min(self._in_hand.values(), key=lambda entry: entry[2], default=("", None, 0.0))
+        what = of and next((name for name in (of.attempt, of.task) if name != "-"), of.type)
+        return f"{handler} of {what} in {of.run}, {monotonic() - since:.0f} s" if of else ""
 
     def stop_waiting(self) -> None:
         """Give back what only waits for a dependency, now and from now on."""
@@ -73,7 +80,7 @@ class Reactions:
             await self._handle(handler, delivery)
 
     async def _handle(self, handler: Reaction, delivery: Delivery) -> None:
-        self._messages += 1
+        self._in_hand[id(delivery)] = handler.name, delivery.recorded, monotonic()
         try:
             with delivery.working():
                 await self._route(handler, delivery.recorded, delivery.recorded, delivery)
@@ -81,7 +88,7 @@ class Reactions:
         except asyncio.CancelledError:
             await delivery.nack(0)
             raise
-        except HandBackError:
+        except (HandBackError, NewerRunError):
             await delivery.nack(HAND_BACK_S)
         except BrokenViewError as error:
             self._fatal(str(error))
@@ -93,7 +100,7 @@ class Reactions:
                 delay_s = self._settings.retry_delay_s * 2.0 ** min(delivery.deliveries - 1, 32)
                 await delivery.nack(min(delay_s, LONGEST_DELAY_S))
         finally:
-            self._messages -= 1
+            del self._in_hand[id(delivery)]
 
     async def give_up(self, advisory: Advisory) -> None:
         """Make a dead letter of a message that the server gave up at a bound on its deliveries."""
@@ -126,6 +133,7 @@ class Reactions:
 
     async def _route(self, handler: Reaction, cause: Recorded, trigger: Recorded, delivery: Delivery) -> None:
         view = await self._views.get(cause.run)
+        view.require_known()
         await view.reach(cause.seq)
         if isinstance(cause.event, ReactionRetried) and cause.event.failed_handler == handler.name:
             retried = await self._log.message(cause.event.cause_seq)
@@ -238,6 +246,8 @@ class Reactions:
         except DependencyError:
             raise
         except Exception as error:
+            if newer_event(error):
+                raise HandBackError from error
             hopeless = not error.kind.retryable if isinstance(error, Agent0Error) else is_defect(error)
             if hopeless or work.view.failed[work.key] + 1 >= self._settings.max_deliver:
                 return [self._failure(work, error)]

@@ -6,7 +6,7 @@ import json
 import os
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from nats.aio.msg import Msg
@@ -35,6 +35,10 @@ class ProcessReply:
     """Why it cannot store what it has done."""
     models: tuple[str, ...] = field(default=(), compare=False)
     """Those that it has loaded, by digest."""
+    longest: str = field(default="", compare=False)
+    """What it has had in hand for longest."""
+    in_hand: Mapping[str, int] = field(default_factory=dict, compare=False)
+    """Handler -> messages that were delivered to it and are not done."""
 
     @property
     def name(self) -> str:
@@ -43,6 +47,9 @@ class ProcessReply:
 
     def __str__(self) -> str:
         return f"{self.pid} on {self.host} ({len(self.handlers)} handlers)"
+
+
+KNOWN = {field.name for field in fields(ProcessReply)}
 
 
 class Processes:
@@ -57,8 +64,10 @@ class Processes:
         version: str = "",
         waits: Callable[[], str] = str,
         models: Callable[[], Iterable[str]] = tuple,
+        longest: Callable[[], str] = str,
+        in_hand: Callable[[], Mapping[str, int]] = dict,
     ) -> None:
-        self._waits, self._models = waits, models
+        self._waits, self._models, self._longest, self._in_hand = waits, models, longest, in_hand
         self._log, self._handlers, self._missing = log, tuple(handlers), missing
         self._slots, self._version = slots, version
         self._subscription: Any = None
@@ -78,7 +87,8 @@ class Processes:
             run: {name: str(error.dependency) for name, error in of.items()} for run, of in self._missing.items()
         }
         own = socket.gethostname(), os.getpid(), id(self), self._handlers
-        return ProcessReply(*own, missing, self._slots, self._version, self._waits(), tuple(self._models()))
+        states = self._waits(), tuple(self._models()), self._longest(), self._in_hand()
+        return ProcessReply(*own, missing, self._slots, self._version, *states)
 
     async def _answer(self, message: Msg) -> None:
         if message.reply:
@@ -90,9 +100,9 @@ async def ask(log: Log) -> list[ProcessReply]:
     replies: list[ProcessReply] = []
 
     async def take(message: Msg) -> None:
-        plain = json.loads(message.data)
-        lists = {name: tuple(plain[name]) for name in ("handlers", "models")}
-        replies.append(ProcessReply(**{**plain, **lists}))
+        plain = {name: value for name, value in json.loads(message.data).items() if name in KNOWN}
+        lists = {name: tuple(plain.get(name, ())) for name in ("handlers", "models")}
+        replies.append(ProcessReply(**{**plain, **lists}))  # another version says more, or less
 
     inbox = log.client.new_inbox()
     subscription = await log.client.subscribe(inbox, cb=take)

@@ -7,13 +7,13 @@ what it has left stays where it is, for whichever process comes when it is resum
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from nats.errors import Error
 
-from agent0.errors import Agent0Error, DependencyError, bare_url
+from agent0.errors import Agent0Error, DependencyError, LogError, bare_url
 from agent0.events.alarms import DependencyLost
 from agent0.events.base import Event, Recorded
 from agent0.events.runs import PriorityChanged, RunCancelled, RunFinished, RunResumed, RunStarted
@@ -22,7 +22,7 @@ from agent0.infra.bus.arrivals import Arrivals
 from agent0.infra.bus.deliveries import Reaction, Work
 from agent0.infra.bus.processes import Processes, ProcessReply, ask
 from agent0.infra.bus.run_standing import CONTROL, RunsUnderWay
-from agent0.infra.bus.run_views import BrokenViewError, RunView, Views
+from agent0.infra.bus.run_views import BrokenViewError, NewerRunError, RunView, Views, newer_event
 from agent0.infra.log.connection import apart
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.streams import EVENTS, Topology
@@ -60,6 +60,7 @@ class RunConsumers:
         version: str = "",
         waits: Callable[[], str] = str,
         model_of: ModelOf = loads_nothing,
+        longest: Callable[[], str] = str,
     ) -> None:
         self._log, self._views, self._topology, self._handlers = log, views, topology, handlers
         self._affinity = Affinity(log, model_of)
@@ -74,12 +75,16 @@ class RunConsumers:
         self._returned: dict[str, Work] = {}
         """What came by a handler's own consumer and was given back to it, by the run of its cause."""
         self._late: set[tuple[str, str]] = set()
+        self._watched: set[str] = set()
+        self._refused: set[str] = set()
+        """Runs with an event that is not known here."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._opening: dict[str, asyncio.Task[None]] = {}
         self._seq = 0
         slots = max((topology.in_flight(handler) for handler in handlers), default=0)
         names = [handler.name for handler in handlers]
-        self._processes = Processes(log, names, self._missing, slots, version, waits, self._affinity.loaded)
+        asked = waits, self._affinity.loaded, longest, self._in_hand
+        self._processes = Processes(log, names, self._missing, slots, version, *asked)
 
     async def start(self, arrivals: Mapping[str, Arrivals]) -> None:
         """Open the consumers of the runs that are under way, and follow what becomes of runs."""
@@ -87,7 +92,7 @@ class RunConsumers:
         await self._processes.start()
         self._seq = await self._log.last_seq()
         if self._seq:
-            async for recorded in self._log.read(types=CONTROL, until=self._seq):
+            async for recorded in self._controls(0, self._seq):
                 self._note(recorded)
         for run in list(self._begun):
             self._open(run)
@@ -110,6 +115,9 @@ class RunConsumers:
         elif self._returned.pop(run, None):
             self._missing.pop(run, None)
         return lacking is not None
+
+    def _in_hand(self) -> dict[str, int]:
+        return {name: arrivals.in_hand for name, arrivals in self._arrivals.items() if arrivals.in_hand}
 
     def runs(self) -> list[str]:
         """Runs that are under way."""
@@ -145,8 +153,22 @@ class RunConsumers:
         if isinstance(recorded.event, RunStarted | RunResumed):
             self._late = {key for key in self._late if key[0] != recorded.run}
 
+    async def _controls(self, after: int, until: int = 0) -> AsyncIterator[Recorded]:
+        """What became of runs up to ``until`` (0: from now on), but for what a newer Agent0 wrote: the view of that run
+        ends there, too."""
+        while not until or after < until:
+            try:
+                events = self._log.read(types=CONTROL, after=after, until=until) if until else None
+                async for recorded in events or self._log.tail(after, types=CONTROL):
+                    yield recorded
+                return
+            except LogError as error:
+                if not (event := newer_event(error)):
+                    raise
+                after = event.seq
+
     async def _follow(self) -> None:
-        async for recorded in self._log.tail(self._seq, types=CONTROL):
+        async for recorded in self._controls(self._seq):
             self._note(recorded)
             if isinstance(recorded.event, PriorityChanged):
                 self._share()
@@ -168,7 +190,16 @@ class RunConsumers:
                 view = self._open_views[run] = await self._views.get(run)
                 self._share()
                 for handler in self._handlers:
+                    await self._make(handler, run)
+                view.require_known()
+                for handler in self._handlers:
                     await self._open_consumer(handler, run, view)
+                if run not in self._watched:
+                    self._watched.add(run)
+                    self._spawn(self._watch(view), f"what is newer in {run}")
+                return
+            except NewerRunError as error:
+                await self.refuse(error)
                 return
             except BrokenViewError as error:
                 self._fatal(str(error))
@@ -178,13 +209,28 @@ class RunConsumers:
                 await asyncio.sleep(AGAIN_S)
 
     async def _open_consumer(self, handler: Reaction, run: str, view: RunView) -> None:
-        await self._make(handler, run)
         lacking = await self._lacks(handler, view.state)
         if lacking:
             self._missing.setdefault(run, {})[handler.name] = lacking
         elif run in self._begun:
             self._missing.get(run, {}).pop(handler.name, None)
             await self._arrivals[handler.name].add(run, f"{handler.name}-{run}")
+
+    async def _watch(self, view: RunView) -> None:
+        """Refuse the run from the moment at which it has an event that is not known here."""
+        await view.broken()
+        self._watched.discard(view.run)
+        if event := view.newer:
+            await self.refuse(NewerRunError(view.run, event))
+
+    async def refuse(self, error: NewerRunError) -> None:
+        """Take nothing more of a run that a newer Agent0 carries on, and say so to whoever asks."""
+        if error.run not in self._refused:
+            self._refused.add(error.run)
+            logging.getLogger(__name__).warning("no work of run %s is taken any more: %s", error.run, error)
+        self._missing[error.run] = {handler.name: error for handler in self._handlers}
+        for arrivals in self._arrivals.values():
+            await arrivals.remove(error.run)
 
     async def _make(self, handler: Reaction, run: str) -> None:
         consumer = self._topology.run_consumer(handler, run)

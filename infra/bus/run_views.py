@@ -4,15 +4,15 @@ One reader follows each run; everything here is a fold over what that reader saw
 """
 
 import asyncio
+import contextlib
 from bisect import bisect_right
 from collections import Counter, OrderedDict
-from contextlib import aclosing
 from datetime import datetime
 from typing import Any
 
-from agent0.errors import TransientError
+from agent0.errors import DependencyError, TransientError
 from agent0.events.alarms import DependencyLost, DependencyRestored, ReactionRetried, ReactionTried
-from agent0.events.base import Recorded, decode
+from agent0.events.base import NewerEventError, Recorded, decode
 from agent0.events.runs import RunCancelled, RunResumed
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.folding import Evolve, state_before
@@ -29,6 +29,23 @@ _NOTED = (RunResumed, RunCancelled, DependencyLost, DependencyRestored, Reaction
 
 class BrokenViewError(Exception):
     """A run can no longer be followed: its events are missing or unreadable."""
+
+
+class NewerRunError(DependencyError):
+    """A run has an event that a newer Agent0 wrote: this process takes none of its work, others go on."""
+
+    def __init__(self, run: str, event: NewerEventError) -> None:
+        self.run = run
+        writer = f"Agent0 {event.writer}" if event.writer else "a newer Agent0"
+        why, fix = f"Event {event.seq} of run {run}: {event}", "Start a process of that version in place of this"
+        super().__init__(writer, why, f"{fix}. Where no Agent0 wrote it: agent0 events set-aside {event.seq}")
+
+
+def newer_event(error: BaseException | None) -> NewerEventError | None:
+    """The event that is not known here, where ``error`` was raised because of one."""
+    while error and not isinstance(error, NewerEventError):
+        error = error.__cause__
+    return error if isinstance(error, NewerEventError) else None
 
 
 class RunView:
@@ -90,9 +107,25 @@ class RunView:
             if self._reader.cancelled():
                 raise TransientError(f"The view of {self.run} was dropped.")
             if self._reader.done():
+                self.require_known()
                 raise BrokenViewError(f"run {self.run} cannot be followed: {self._reader.exception()}")
             self._moved.clear()
             await self._moved.wait()
+
+    @property
+    def newer(self) -> NewerEventError | None:
+        """The event at which this view ends because it is not known here."""
+        ended = self._reader.done() and not self._reader.cancelled()
+        return newer_event(self._reader.exception()) if ended else None
+
+    def require_known(self) -> None:
+        """Raises NewerRunError where the run has an event that is not known here."""
+        if event := self.newer:
+            raise NewerRunError(self.run, event)
+
+    async def broken(self) -> None:
+        """Wait until this view can no longer follow its run, or is dropped."""
+        await asyncio.wait({self._reader})
 
     async def reach_end(self) -> None:
         """Wait until everything stored before this call is folded in."""
@@ -119,7 +152,7 @@ class RunView:
         snapshot = await self._snapshots.newest(self.run, seq) if self._snapshots else None
         start, state = (snapshot.seq, snapshot.state) if snapshot else (0, await self._began_with())
         marks, count = [(start, state)], 0
-        async with aclosing(self._log.read(self.run, after=start, until=first - 1)) as events:  # type: ignore[type-var]
+        async with contextlib.aclosing(self._log.read(self.run, after=start, until=first - 1)) as events:  # type: ignore[type-var]
             async for recorded in events:
                 state, count = self._evolve(state, recorded), count + 1
                 if count % EVERY == 0:
@@ -131,7 +164,7 @@ class RunView:
         start, state = self._marks[number]
         until = self._marks[number + 1][0] if number + 1 < len(self._marks) else self.seq
         states = {start: state}
-        async with aclosing(self._log.read(self.run, after=start, until=until)) as events:  # type: ignore[type-var]
+        async with contextlib.aclosing(self._log.read(self.run, after=start, until=until)) as events:  # type: ignore[type-var]
             async for recorded in events:
                 states[recorded.seq] = state = self._evolve(state, recorded)
         return states
@@ -228,14 +261,16 @@ class Views:
         self._views: OrderedDict[str, RunView] = OrderedDict()
 
     async def get(self, run: str) -> RunView:
-        """The view of ``run``, made where needed; a new one knows everything stored before this call."""
+        """The view of ``run``, made where needed; a new one knows everything stored before this call, unless an event
+        of it is not known here (``newer``)."""
         if run not in self._views:
             self._views[run] = RunView(self._log, run, self._evolve, self._snapshots)
             await self._drop()
         self._views.move_to_end(run)
         view = self._views[run]
         if not view.caught_up:
-            await view.reach_end()
+            with contextlib.suppress(NewerRunError):
+                await view.reach_end()
             view.caught_up = True
         return view
 

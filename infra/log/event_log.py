@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from time import monotonic
 from typing import Any, Self
@@ -56,6 +57,8 @@ class LogInfo:
     max_bytes: int = 0
     lost: int = 0
     """Events between the first and the last that the server knows to be gone."""
+    time: datetime | None = None
+    """When the server said so, by its own clock; None where it says none."""
 
 
 class NoLogError(LogError):
@@ -353,7 +356,8 @@ class Log:
         state = answer["state"]
         first, last, most = state["first_seq"], state["last_seq"], answer["config"].get("max_bytes", 0)
         lost = last - first + 1 - state["messages"] if last >= first else 0
-        return LogInfo(first, last, state["bytes"], answer["created"], most, lost)
+        at = datetime.fromisoformat(answer["ts"]) if answer.get("ts") else None
+        return LogInfo(first, last, state["bytes"], answer["created"], most, lost, at)
 
     def _refused(self, refusal: ServerRefusal) -> LogError:
         if refusal.err_code != NO_STREAM:

@@ -26,12 +26,14 @@ from tests.world import small, started
 DIGEST = "ab" * 32
 NEEDS: dict[str, dict[str, Any]] = {
     "plugin": {"plugins": {"mine": DIGEST}},
+    "changed plugin": {"plugins": {"mine": DIGEST}},
     "package": {"student": {"provider": "openai", "base_url": "http://127.0.0.1:1/v1", "model": "m"}},
     "key": {"student": {"provider": "openai", "base_url": "http://127.0.0.1:1/v1", "model": "m", "key_env": "THE_KEY"}},
     "card": {"student": {"provider": "tiny", "device": "cuda"}},
 }
 SAYS = {
     "plugin": ("the plugin mine", "--plugin PATH/mine.py"),
+    "changed plugin": ("the plugin mine", f"The run began with sha256 {DIGEST[:12]}"),
     "package": ("The package that talks to such servers", "Not installed: openai."),
     "key": ("a key of a vendor", "export THE_KEY="),
     "card": ("a graphics card", "The run names the device cuda."),
@@ -45,6 +47,8 @@ def surroundings(kind: str, there: bool, path: Path) -> Iterator[None]:
         match kind:
             case "plugin" if there:
                 patch.setitem(LOADED, "mine", DIGEST)
+            case "changed plugin":
+                patch.setitem(LOADED, "mine", DIGEST if there else DIGEST[::-1])
             case "package" if not there:
                 patch.setitem(sys.modules, "openai", None)
             case "key" if there:
@@ -159,3 +163,11 @@ async def test_what_a_process_left_behind_that_had_what_it_needs_is_missed_too(w
     await world.stop(world.buses[0], grace_s=0)
     await machines.process(Toy(resolve, "attempt_task"), there=False)
     await world.until(1, "DependencyLost")
+
+
+async def test_a_model_that_is_not_on_this_host_is_named(tmp_path: Path) -> None:
+    state = evolve(None, started(small(student={"provider": "transformers", "model": str(tmp_path / "no-model")})))
+    known = handlers()
+    lacking = await lacks(known, known["attempt_task"], state)
+    assert lacking and str(tmp_path / "no-model") in str(lacking)
+    assert await lacks(known, known["verify_result"], state) is None

@@ -3,12 +3,13 @@
 import asyncio
 import time
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 
 import nats
 import nats.errors
 import pytest
 
-from agent0.errors import LogError, TransientError
+from agent0.errors import DependencyError, LogError, TransientError
 from agent0.events.alarms import AlarmResolved
 from agent0.events.base import Event, Recorded
 from agent0.events.runs import RunCancelled, RunPaused, RunResumed
@@ -177,3 +178,20 @@ async def test_a_start_without_provisioning_is_refused(world: World) -> None:
     bus = Bus(world.log, [Toy(resolve)], {}, evolve, world.settings)
     with pytest.raises(LogError, match="agent0 log init"):
         await bus.start()
+
+
+@pytest.mark.parametrize(("ahead_s", "says"), [(3600, "3,600 s ahead of"), (-90, "90 s behind")])
+async def test_a_process_whose_clock_is_wrong_takes_no_work(world: World, ahead_s: int, says: str) -> None:
+    toy = Toy(resolve)
+    await world.provision(toy)
+    await world.put(raised("a"))
+
+    def clock() -> datetime:
+        return datetime.now(UTC) + timedelta(seconds=ahead_s)
+
+    wrong = Bus(world.log, [toy], {}, evolve, world.settings, "rev", clock=clock)
+    with pytest.raises(DependencyError, match=f"the right time on .*{says} that of the log's server.*set-ntp"):
+        await wrong.start()
+    await world.bus(toy)
+    [done] = await world.until(1)
+    assert toy.calls == ["a"] and abs((done.time - datetime.now(UTC)).total_seconds()) < abs(ahead_s)
