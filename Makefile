@@ -27,7 +27,8 @@
 #                 waits, four runs at once, and see that nothing is lost (writes docs/results/reliability.md; goes on where
 #                 it was stopped), and a batch of 20,000 rows five times; then the slow tests of runs in several processes
 #   make cluster  a run over four hosts (network namespaces) while servers, workers and a link are lost, and how much faster
-#                 four workers are than one (writes docs/results/cluster.md)
+#                 four workers are than one; two versions in one run, how cost grows, how fast artifacts come (writes
+#                 docs/results/cluster.md)
 #   make mutants  how many of 200 small changes to the pure rooms the fast tests notice (writes docs/results/mutants.md;
 #                 goes on where it was stopped)
 #   make language get two language models (93 MB and 0.5 GB): transformers and llama.cpp compute the same of the first, and
@@ -174,9 +175,12 @@ crash: setup .venv/.ready-dev
 		tests/test_why_cli.py tests/test_climb_retrained.py
 	$(BIN)/python -m pytest -m slow tests/archive tests/engine/test_crew.py tests/test_past.py tests/test_long_model.py tests/test_run_failure.py tests/test_tool_serving.py
 
-# Four hosts in network namespaces: 50 kills, then speed. Needs ip and unshare.
+# Four hosts in network namespaces: 50 kills, then speed, another version, cost, artifacts. Needs ip and unshare.
 cluster: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.cluster --write
+	$(BIN)/python -m benchmarks.upgrade --write
+	$(BIN)/python -m benchmarks.growth --write
+	$(BIN)/python -m benchmarks.artifact_transfer --write
 
 mutants: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.mutants --write docs/results/mutants.md
