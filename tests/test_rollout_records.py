@@ -126,6 +126,7 @@ async def test_an_attempt_that_ended_becomes_an_event_with_all_fields() -> None:
         "usage": {"prompt_tokens": 3, "completion_tokens": 2, "wall_s": 1.0, "first_s": 0.5},
         "subgoals": ("1", None), "work": ADAPTER.model_dump(), "computed": False, "trajectory_problem": "",
         "capture": "tokens", "seeds": (4,), "critique": critique.model_dump(), "authors": {"other": 1},
+        "foreign": None,
     }  # fmt: skip
     assert event.signals == pytest.approx(
         {"mean_token": 0.13533528, "grounded": 1.0, "calls_ok": 0.5, "self_critique": 0.25}

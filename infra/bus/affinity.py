@@ -14,7 +14,7 @@ from typing import Any
 from agent0.events.runs import PRIORITY
 from agent0.infra.bus.deliveries import Reaction
 from agent0.infra.bus.processes import ProcessReply
-from agent0.infra.bus.shares import EPSILON, Worker, divide
+from agent0.infra.bus.shares import EPSILON, WorkerSlots, divide
 from agent0.infra.log.connection import apart
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.streams import EVENTS
@@ -118,6 +118,6 @@ class _Standing:
     stands: bool
 
 
-def _worker(reply: ProcessReply, handler: Reaction, models: Mapping[str, str]) -> Worker:
+def _worker(reply: ProcessReply, handler: Reaction, models: Mapping[str, str]) -> WorkerSlots:
     lacks = {models[run] for run, of in reply.missing.items() if handler.name in of and run in models}
-    return Worker(reply.name, reply.slots, frozenset(reply.models), lacks)
+    return WorkerSlots(reply.name, reply.slots, frozenset(reply.models), lacks)

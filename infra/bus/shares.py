@@ -57,7 +57,7 @@ class Shares:
 
 
 @dataclass(frozen=True, order=True)
-class Worker:
+class WorkerSlots:
     """A process that runs a handler: its ``slots``, models that it has ``loaded`` and those that it cannot load."""
 
     name: str
@@ -66,7 +66,7 @@ class Worker:
     lacks: Collection[str] = ()
 
 
-def divide(workers: Iterable[Worker], weights: Mapping[str, float]) -> dict[str, dict[str, float]]:
+def divide(workers: Iterable[WorkerSlots], weights: Mapping[str, float]) -> dict[str, dict[str, float]]:
     """How many slots each worker has for each model, by worker and model: over all workers a model has its share by
     weight (of its runs together), and few load one. The model "" is of what needs none.
 
@@ -79,7 +79,7 @@ def divide(workers: Iterable[Worker], weights: Mapping[str, float]) -> dict[str,
     free = {worker.name: float(worker.slots) for worker in crew}
     slots: dict[str, dict[str, float]] = {worker.name: {} for worker in crew}
 
-    def fill(worker: Worker, models: Collection[str]) -> None:
+    def fill(worker: WorkerSlots, models: Collection[str]) -> None:
         own = slots[worker.name]
         while choice := [m for m in models if needs[m] > EPSILON and m not in worker.lacks]:
             model = min(choice, key=lambda m: (-needs[m], m))

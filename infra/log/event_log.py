@@ -7,7 +7,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from time import monotonic
@@ -57,7 +57,7 @@ class LogInfo:
     max_bytes: int = 0
     lost: int = 0
     """Events between the first and the last that the server knows to be gone."""
-    time: datetime | None = None
+    time: datetime | None = field(default=None, compare=False)
     """When the server said so, by its own clock; None where it says none."""
 
 

@@ -62,7 +62,7 @@ async def fill(held: Settings) -> Settings:
 async def bodies(held: Settings) -> list[tuple[int, bytes]]:
     before = SealFile(held.home).read().first - 1
     async with open_log(held, "reader") as log:
-        return [one async for chunk in history(held, log)(before, 0) for one in chunk]
+        return [(seq, body) async for chunk in history(held, log)(before, 0) for seq, body, _ in chunk]
 
 
 def sums(held: Settings) -> dict[str, str]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.infra.bus.shares import Shares, Worker, divide
+from agent0.infra.bus.shares import Shares, WorkerSlots, divide
 
 RUNS = ("a", "b", "c", "d")
 weights = st.dictionaries(st.sampled_from(RUNS), st.integers(1, 100), min_size=1)
@@ -71,7 +71,7 @@ crews = st.lists(st.tuples(st.integers(1, 8), st.frozensets(models, max_size=2))
 def test_over_all_workers_each_model_has_its_share_and_few_load_it(
     crew: list[tuple[int, frozenset[str]]], plan: dict[str, int]
 ) -> None:
-    workers = [Worker(f"w{n}", slots, loaded) for n, (slots, loaded) in enumerate(crew)]
+    workers = [WorkerSlots(f"w{n}", slots, loaded) for n, (slots, loaded) in enumerate(crew)]
     slots, capacity = divide(workers, plan), sum(worker.slots for worker in workers)
     for model, weight in plan.items():
         assert sum(own.get(model, 0) for own in slots.values()) == pytest.approx(capacity * weight / sum(plan.values()))
@@ -86,8 +86,8 @@ def test_over_all_workers_each_model_has_its_share_and_few_load_it(
 def test_a_worker_keeps_what_it_has_and_is_given_nothing_that_it_cannot_load(
     crew: list[tuple[int, frozenset[str]]],
 ) -> None:
-    workers = [Worker(f"w{n}", slots, lacks=models) for n, (slots, models) in enumerate(crew)]
+    workers = [WorkerSlots(f"w{n}", slots, lacks=models) for n, (slots, models) in enumerate(crew)]
     for worker in workers:
         assert not {*divide(workers, {"m1": 10, "m2": 10})[worker.name]} & {*worker.lacks}
-    pair = [Worker("a", 4, {"m2"}), Worker("b", 4, {"m1"})]
+    pair = [WorkerSlots("a", 4, {"m2"}), WorkerSlots("b", 4, {"m1"})]
     assert divide(pair, {"m1": 10, "m2": 10}) == {"a": {"m2": 4}, "b": {"m1": 4}}
