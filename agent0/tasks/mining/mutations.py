@@ -90,7 +90,7 @@ def compiles(source: bytes) -> bool:
     """Whether a file is Python still: scopes too, which a parser alone does not look at. No mutation takes a jump out
     of its loop."""
     try:
-        symtable(source, "mutated", "exec")
+        symtable(source.decode(), "mutated", "exec")
     except (SyntaxError, ValueError, RecursionError):
         return False
     return True
