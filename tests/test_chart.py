@@ -19,11 +19,11 @@ from typer.testing import CliRunner
 from agent0.assembly.log.access import check_log, open_log, provision
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.cli import build
-from agent0.cli.system.handlers_run import ROLES
 from agent0.config.loading import load
 from agent0.infra.log.nats_server import binary
 from agent0.infra.log.users.keys import make_keys
 from agent0.infra.log.users.rights import ROLES as USERS
+from agent0.infra.log.users.roles import ROLES
 from agent0.settings import Settings
 from tests.deploy_tools import ROOT, tell, tool
 from tests.patience import until

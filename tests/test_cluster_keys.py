@@ -7,7 +7,7 @@ import stat
 import subprocess
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
 import nats
@@ -16,19 +16,21 @@ import pytest
 from agent0.assembly.log.access import open_log, provision
 from agent0.assembly.runtime.app import open_app, run_handlers, started
 from agent0.assembly.runtime.read_models import reading, run_projector
-from agent0.cli.system.handlers_run import ROLES as HANDLERS_OF
 from agent0.config.loading import load
-from agent0.config.sources import dotenv
+from agent0.config.sources import dotenv, environment
 from agent0.errors import AuthError, DependencyError, LogError
 from agent0.events import event_types
-from agent0.events.alarms import AlarmRaised
+from agent0.events.alarms import AlarmRaised, DependencyLost
 from agent0.events.base import record
+from agent0.infra.bus.group_commit import Committer
 from agent0.infra.bus.processes import ask
 from agent0.infra.integrity.archive import events_of, manifest_of
 from agent0.infra.integrity.archive_place import open_archive
 from agent0.infra.log.nats_server import Server, binary
+from agent0.infra.log.users import keys as key_files
 from agent0.infra.log.users.keys import make_keys, rotate_keys
 from agent0.infra.log.users.rights import EVENTS_OF, ROLES
+from agent0.infra.log.users.roles import ROLES as HANDLERS_OF
 from agent0.projections.runs import list_runs
 from agent0.settings import Settings
 from tests.patience import PATIENCE_S
@@ -116,6 +118,17 @@ def test_what_is_secret_is_private_and_each_folder_has_its_own(keys: Path) -> No
     seeds = {path.read_text() for path in files if path.name == "user.nk"}
     assert len(seeds) == len(ROLES)
     assert not any(seed in path.read_text() for seed in seeds for path in (keys / "server").iterdir())
+
+
+def test_a_shell_reads_a_roles_settings_as_they_are(tmp_path: Path) -> None:
+    folder = tmp_path / "a folder"
+    make_keys(folder, ["127.0.0.1"])
+    file = folder / "student" / "agent0.env"
+    command = ["bash", "-c", 'set -a; . "$1"; env', "bash", str(file)]
+    told = subprocess.run(command, env={}, capture_output=True, text=True, check=True).stdout.splitlines()
+    read = environment(dict(line.split("=", 1) for line in told))
+    assert {e.key: e.value for e in read} == {e.key: e.value for e in dotenv(file)}
+    assert {e.value for e in read} >= {f"{folder}/student/user.nk", f"{folder}/student/ca.pem"}
 
 
 def test_several_servers_are_told_of_each_other(keys: Path, tmp_path: Path) -> None:
@@ -213,6 +226,46 @@ async def test_a_role_is_refused_what_is_not_its_own(role: str, keys: Path, port
     )
 
 
+MISPLACED = {
+    ("student", "verifier"): r"key is that of student, which does not do the work of verifier\. .*key of verifier",
+    ("projector", "student"): r"that of projector, which does not do the work of student\. It may not append",
+    ("api", "student"): r"that of api, which does not do the work of student\. It may not take what waits",
+    ("student", ""): r"does not do the work of conductor, teacher, verifier, trainer\. .*--role student",
+}
+
+
+@pytest.mark.parametrize("of", MISPLACED)
+async def test_a_process_with_the_key_of_another_role_does_not_start(
+    of: tuple[str, str], keys: Path, port: int, tmp_path: Path
+) -> None:
+    key, role = of
+    async with open_log(of_role(keys, "api", tmp_path, port), "reader") as log:
+        before = await log.last_seq()
+        with pytest.raises(AuthError, match=MISPLACED[of]):
+            async with open_app(of_role(keys, key, tmp_path, port), HANDLERS_OF.get(role, ())):
+                pass
+        assert await log.last_seq() == before, "asking for rights stores nothing"
+
+
+async def test_what_a_user_may_not_store_ends_its_process_and_fails_no_reaction(
+    keys: Path, port: int, tmp_path: Path
+) -> None:
+    ends: list[str] = []
+    at = datetime.now(UTC)
+    own = record(DependencyLost(dependency="x", waiting="attempt_task", message="m", waited_s=0), run="r9", time=at)
+    foreign = record(AlarmRaised(alarm="a", severity="info", message="m"), run="r9", time=at)
+    async with open_log(of_role(keys, "student", tmp_path, port)) as log:
+        committer = Committer(log, 0.0, ends.append)
+        committer.start()
+        outcomes = await asyncio.gather(*(committer.commit([r]) for r in (own, foreign)), return_exceptions=True)
+        with pytest.raises(LogError, match="Nothing is stored any more"):
+            await committer.commit([own])
+        assert await log.last_seq("r9") == 0
+    assert [type(outcome) for outcome in outcomes] == [LogError, LogError], "their causes are delivered again"
+    [why] = ends
+    assert "AuthError" in why and "permissions violation" in why and "AlarmRaised".lower() in why.lower()
+
+
 async def test_a_wrong_key_authority_or_host_is_one_sentence(keys: Path, port: int, tmp_path: Path) -> None:
     make_keys(tmp_path / "others", ["127.0.0.1"])
     own, other = keys / "student", tmp_path / "others" / "student"
@@ -230,6 +283,23 @@ async def test_a_wrong_key_authority_or_host_is_one_sentence(keys: Path, port: i
             async with open_log(of_role(keys, "student", tmp_path, port, **more)):
                 pass
         assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("made", "says"), [(timedelta(hours=2), "not yet valid"), (timedelta(-900), "has expired")])
+async def test_a_certificate_out_of_its_time_is_perhaps_a_wrong_clock(
+    made: timedelta, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Shifted(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> "Shifted":
+            return cls.fromtimestamp(datetime.now(tz).timestamp() + made.total_seconds(), tz)
+
+    monkeypatch.setattr(key_files, "datetime", Shifted)
+    make_keys(tmp_path / "keys", ["127.0.0.1"])
+    what = f"{says}.*Here it is 20.*set-ntp.*--rotate server"
+    with serving(tmp_path / "keys", tmp_path) as port, pytest.raises(AuthError, match=what) as refused:
+        await _made(of_role(tmp_path / "keys", "admin", tmp_path, port))
+    assert "Name the authority" not in str(refused.value)
 
 
 async def test_a_replaced_key_works_beside_the_new_one_until_the_next_is(keys: Path, tmp_path: Path) -> None:

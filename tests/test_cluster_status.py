@@ -5,7 +5,9 @@ from collections import Counter
 from pathlib import Path
 
 from agent0.assembly.runtime.plugins import known_handlers
-from agent0.cli.system.handlers_run import ROLES, roles_of
+from agent0.cli.system.cluster import _unattended
+from agent0.infra.log.streams import GIVEN_UP
+from agent0.infra.log.users.roles import ROLES, roles_of
 from tests.patience import PATIENCE_S
 from tests.processes import Crew, halt
 from tests.terminal import agent0 as call
@@ -51,3 +53,9 @@ def test_processes_say_what_they_do_and_what_nobody_does_is_named(tmp_path: Path
     assert [process["does"] for process in silent["processes"]] == ["conductor"]
     left = "evaluate_item with a process that does not answer: delivered again 30 s after its last sign."
     assert any(left in fault for fault in silent["faults"]), silent["faults"]
+
+
+def test_where_nobody_is_there_the_roles_are_named_and_nothing_else() -> None:
+    rows = [{"handler": name, "processes": 0} for name in (*known_handlers(), GIVEN_UP)]
+    assert _unattended(rows) == [f"No process runs {', '.join(ROLES)}: runs that need it wait."]
+    assert _unattended([{"handler": GIVEN_UP, "processes": 0}]) == []

@@ -20,9 +20,9 @@ from typer.testing import CliRunner
 from agent0.assembly.log.access import check_log, open_log, provision
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.cli import build
-from agent0.cli.system import handlers_run
 from agent0.config.loading import load
 from agent0.infra.log.nats_server import binary
+from agent0.infra.log.users import roles as role_handlers
 from agent0.settings import ApiSettings, Settings
 
 ROOT = Path(__file__).parents[1]
@@ -143,8 +143,8 @@ def test_services_run_every_handler_exactly_once(compose: Compose, profile: str)
     services = of_profile(compose, profile)
     commands = [service.command for service in services.values()]
     roles = [command[3] for command in commands if command[:3] == ["handlers", "run", "--role"]]
-    assert Counter(roles) == Counter(list(handlers_run.ROLES))
-    assert Counter(name for role in roles for name in handlers_run.ROLES[role]) == Counter(list(known_handlers()))
+    assert Counter(roles) == Counter(list(role_handlers.ROLES))
+    assert Counter(name for role in roles for name in role_handlers.ROLES[role]) == Counter(list(known_handlers()))
     assert len([name for name in services if name.startswith("nats")]) == (3 if profile == "cluster" else 1)
 
 
@@ -161,7 +161,7 @@ def test_containers_are_confined(compose: Compose) -> None:
         assert service.read_only and service.cap_drop == ["ALL"] and service.init, name
         assert "no-new-privileges:true" in service.security_opt, name
         lifted = any("unconfined" in option for option in service.security_opt)
-        played = {handler for word in service.command for handler in handlers_run.ROLES.get(word, ())}
+        played = {handler for word in service.command for handler in role_handlers.ROLES.get(word, ())}
         assert lifted == bool(nested & played), name
         assert not service.ports or service.command[0] == "up", name
     published = [port for service in compose.services.values() for port in service.ports]

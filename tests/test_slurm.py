@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent0.cli.system.handlers_run import ROLES
+from agent0.infra.log.users.roles import ROLES
 from tests.deploy_tools import ROOT
 from tests.patience import until
 

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agent0.errors import Agent0Error, DependencyError, LogError, OperationError, bare_url, clean_text
+from agent0.errors import Agent0Error, AuthError, DependencyError, LogError, OperationError, bare_url, clean_text
 from agent0.events.base import Recorded
 from agent0.infra.bus.log_wait import LogWait
 from agent0.infra.log.connection import die
@@ -108,6 +108,8 @@ class Committer:
             return
         try:
             seqs = iter(await self._persist([e for r in group for e in r.effects]))
+        except AuthError:
+            raise  # no fault of a reaction: this process may store nothing of the kind, and another may
         except Agent0Error as error:
             if len(group) == 1:
                 _settle(group[0], error)

@@ -7,7 +7,8 @@ import os
 import re
 import ssl
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from nats.aio.client import Client
@@ -24,6 +25,8 @@ ANSWER_S = 5.0
 PATIENCE = 3
 """How many times as long an embedded server may take: no other would answer in its place."""
 
+_OUT_OF_TIME = re.compile("not yet valid|expired")
+_QUOTED = re.compile(r'"([^"]+)"')
 _ASKS = re.compile(r'\$js\.api\.consumer\.(msg\.next\.|create\.\w+")')
 """In a refusal: messages of a consumer, or one without a name, were asked for."""
 
@@ -91,6 +94,8 @@ class Link:
         self.refused = asyncio.Event()
         self._watchers: set[asyncio.Event] = set()
         self._lost = asyncio.Event()
+        self._asked: set[str] = set()
+        self._refused: set[str] = set()
         self.closing = False
 
     async def close(self) -> None:
@@ -154,6 +159,23 @@ class Link:
                 answer.cancel()
                 lost.cancel()
 
+    async def refused_of(self, subjects: Iterable[str], last: str) -> set[str]:
+        """Those of ``subjects`` to which this user may not publish. The server says so; it stores nothing, as what is
+        sent is meant for a stream that does not exist. Its answer to the request ``last`` comes after its refusals.
+
+        Raises:
+            DependencyError: no answer.
+        """
+        names = {subject.lower(): subject for subject in subjects}
+        self._asked, self._refused = set(names), set()
+        try:
+            for subject in names.values():
+                await self.client.publish(subject, headers={"Nats-Expected-Stream": "RIGHTS"})
+            await self.request(last)
+        except (Error, TimeoutError) as error:
+            raise self.away("ask for this user's rights") from error
+        return {names[name] for name in self._refused}
+
     async def ready(self) -> None:
         """Wait until connected: what is published before that sits in a buffer nobody can look into."""
         while not self.client.is_connected:
@@ -178,6 +200,10 @@ class Link:
     async def on_error(self, error: Exception) -> None:
         """Callback of the client: refusals arrive here only."""
         text = str(error).lower()
+        asked = self._asked.intersection(_QUOTED.findall(text))
+        self._refused |= asked
+        if asked:
+            return
         if isinstance(error, ssl.SSLCertVerificationError):
             self.untrusted = getattr(error, "verify_message", "") or error.reason or "TLS failed"
             self.refused.set()
@@ -228,6 +254,10 @@ async def connect(server: Server, role: Role, name: str = "agent0") -> Link:
     await link.close()
     if link.untrusted:
         fix = "Name the authority that signed it: AGENT0_NATS__TLS_CA=…/ca.pem"
+        if _OUT_OF_TIME.search(link.untrusted):
+            now = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+            fix = f"Here it is {now}. Where that is wrong set the clock, as by `timedatectl set-ntp true`; "
+            fix += "else renew the certificate: agent0 cluster keys FOLDER --rotate server"
         raise AuthError("The certificate of the log's server is not trusted.", f"{server.url}: {link.untrusted}.", fix)
     if link.refused.is_set():
         fix = (

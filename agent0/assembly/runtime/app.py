@@ -30,6 +30,7 @@ from agent0.events.values import DOCUMENTS
 from agent0.handlers import Handler, require_plugins
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.streams import Reactor
+from agent0.infra.log.users.roles import require_rights
 from agent0.infra.storage.datasets import require_questions
 from agent0.ports.storage import Artifacts
 from agent0.provenance.fork_history import Branches
@@ -61,12 +62,14 @@ async def open_app(settings: Settings, names: Sequence[str] = ()) -> AsyncIterat
 
     Raises:
         ConfigError: no such handler, or one that wants a port there is not.
+        AuthError: the log's key is that of another role.
         SandboxUnavailableError: a sandbox did not pass its self-test.
         DependencyError: an MCP server that settings name does not tell its tools.
     """
     chosen = known_handlers(names)
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings, make=True))
+        await require_rights(log, chosen)
         await check_log(settings, log, chosen.values())
         artifacts = artifact_store(settings)
         port_names = sorted({port for handler in chosen.values() for port in handler.ports})

@@ -8,10 +8,10 @@ from agent0.api.status import consumers
 from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.cli import console, flags
-from agent0.cli.system.handlers_run import roles_of
 from agent0.infra.bus.processes import ProcessReply, ask
 from agent0.infra.bus.run_standing import RunStanding, run_standings
 from agent0.infra.log.streams import GIVEN_UP
+from agent0.infra.log.users.roles import roles_of
 
 Row = dict[str, Any]
 
@@ -69,7 +69,7 @@ def _handler(row: Row, replies: Sequence[ProcessReply]) -> Row:
 
 
 def _unattended(handlers: Sequence[Row]) -> list[str]:
-    left = roles_of([row["handler"] for row in handlers if not row["processes"]])
+    left = roles_of([row["handler"] for row in handlers if not row["processes"] and row["handler"] != GIVEN_UP])
     return [f"No process runs {', '.join(left)}: runs that need it wait."] if left else []
 
 

@@ -8,6 +8,16 @@ import typer
 from agent0.cli import console
 from agent0.errors import RequirementsError
 
+MADE = (
+    "Hosts get the folder of their role; agent0.env in it is for the environment of a process, as by",
+    "`set -a; . FILE` (systemd: EnvironmentFile=, Compose: env_file). `agent0 log init` works as admin.",
+    "The folder ca stays here.",
+)
+REPLACED = (
+    "Servers first: copy their folder to each and reload it (nats-server --signal reload); then the",
+    "folders of the roles, and start those processes again.",
+)
+
 
 def keys(
     folder: Annotated[
@@ -40,11 +50,5 @@ def keys(
     console.record(facts, as_json)
     if as_json:
         return
-    if rotate:
-        console.say("Servers first: copy their folder to each and reload it (nats-server --signal reload); then the")
-        console.say("folders of the roles, and start those processes again.")
-    else:
-        console.say(
-            "Hosts get the folder of their role: a process reads its settings from agent0.env there. `agent0 log"
-        )
-        console.say("init` works as admin. The folder ca stays here.")
+    for line in REPLACED if rotate else MADE:
+        console.say(line)

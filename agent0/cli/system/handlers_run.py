@@ -1,6 +1,5 @@
 """Handlers, run as a process."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -9,31 +8,7 @@ from agent0.assembly.runtime.app import open_app, run_handlers, until_cancelled
 from agent0.assembly.runtime.read_models import run_projector
 from agent0.cli import console, flags
 from agent0.config.setting_entries import require_known
-
-ROLES: dict[str, tuple[str, ...]] = {
-    "conductor": (
-        "advance_run",
-        "raise_alarm",
-        "measure_iteration",
-        "guard_run",
-        "fail_run",
-        "watch_budget",
-        "watch_training",
-    ),
-    "teacher": ("propose_task",),
-    "student": ("attempt_task", "continue_attempt", "solve_submission", "evaluate_checkpoint", "evaluate_item"),
-    "verifier": (
-        "screen_task",
-        "verify_result",
-        "settle_review",
-        "assign_reward",
-        "judge_checkpoint",
-        "judge_teacher",
-    ),
-    "trainer": ("train_checkpoint", "measure_gain"),
-}
-"""Role of a process -> its handlers, each of which is in one. A plugin's handlers are in none: they are named.
-The chart has them, too: `deploy/helm/agent0/files/handlers.yaml`."""
+from agent0.infra.log.users.roles import ROLES
 
 
 def run(
@@ -60,10 +35,3 @@ def run(
             await until_cancelled(run_handlers(app), *extra)
 
     console.run_async(work, "Stopping: finishing what is in hand (again: at once).")
-
-
-def roles_of(handlers: Sequence[str]) -> list[str]:
-    """The roles that ``handlers`` play whole, and the names of those that are left over."""
-    whole = [role for role, names in ROLES.items() if set(names) <= set(handlers)]
-    covered = {name for role in whole for name in ROLES[role]}
-    return [*whole, *(name for name in handlers if name not in covered)]

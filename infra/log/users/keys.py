@@ -7,6 +7,7 @@ folder a role, which the hosts of that role get. Whatever is secret is readable 
 import ipaddress
 import json
 import secrets
+import shlex
 import shutil
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -135,8 +136,8 @@ def _environment(here: str, hosts: Iterable[str]) -> str:
     urls = ",".join(f"tls://{_address(host)}:4222" for host in hosts)
     lines = (
         f"AGENT0_NATS_URL={urls}",
-        f"AGENT0_NATS__CREDENTIALS={here}/user.nk",
-        f"AGENT0_NATS__TLS_CA={here}/ca.pem",
+        f"AGENT0_NATS__CREDENTIALS={shlex.quote(f'{here}/user.nk')}",
+        f"AGENT0_NATS__TLS_CA={shlex.quote(f'{here}/ca.pem')}",
     )
     return "\n".join((*lines, ""))
 

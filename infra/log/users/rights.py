@@ -25,7 +25,8 @@ _ASK = ("a0.live.processes",)
 _ARTIFACTS = ("a0.art.*.*",)
 _ANY_EVENT = ("a0.ev.>",)
 
-_BUS = ("DependencyLost", "DependencyRestored", "LogSealed", "ReactionFailed", "ReactionTried")
+BUS_EVENTS = ("DependencyLost", "DependencyRestored", "LogSealed", "ReactionFailed", "ReactionTried")
+"""What the bus itself appends in a process of any role."""
 _MODELS = ("BatchEnded", "BatchSubmitted", "BudgetChanged", "CallRouted", "ModelCalled")
 EVENTS_OF: Mapping[str, tuple[str, ...]] = {
     "conductor": (
@@ -77,7 +78,7 @@ READER = Rights(("$JS.FC.>", *_NAMED, *_READ))
 
 
 def _worker(role: str, kinds: Iterable[str]) -> Rights:
-    events = tuple(f"a0.ev.*.*.*.{kind}" for kind in sorted({*kinds, *_BUS}))
+    events = tuple(f"a0.ev.*.*.*.{kind}" for kind in sorted({*kinds, *BUS_EVENTS}))
     more = (*(_ARTIFACTS if role != "conductor" else ()), *((_SUBMITTED,) if role == "student" else ()))
     return Rights((*events, *more, *_ASK, *_WORK, *_NAMED, *_READ), answers=True)
 
