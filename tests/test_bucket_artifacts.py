@@ -210,6 +210,7 @@ async def test_what_no_event_names_is_collected_when_it_is_old(bucket: Bucket, t
         assert await here.collect([named.sha256], older, True) == 0, "young"
         assert await here.collect([named.sha256], old, False) == 1 and len(bucket.objects) == 2 + len(others)
         assert await here.collect([named.sha256], old, True) == 1
+        assert [here.verify(named), here.verify(left)] == ["", "missing"]
     assert bucket.objects.keys() - others == {f"{folder}/{named.sha256}"} and others <= bucket.objects.keys()
     assert named.sha256 != left.sha256
 

@@ -302,7 +302,7 @@ async def test_a_certificate_out_of_its_time_is_perhaps_a_wrong_clock(
     assert "Name the authority" not in str(refused.value)
 
 
-async def test_a_replaced_key_works_beside_the_new_one_until_the_next_is(keys: Path, tmp_path: Path) -> None:
+async def test_a_replaced_key_works_beside_the_new_one_until_the_roles_next_is(keys: Path, tmp_path: Path) -> None:
     folder = tmp_path / "keys"
     make_keys(folder, ["127.0.0.1"])
     first = (folder / "student" / "user.nk").read_bytes()
@@ -310,7 +310,7 @@ async def test_a_replaced_key_works_beside_the_new_one_until_the_next_is(keys: P
     rotate_keys(folder, ["student", "server"])
     second = (folder / "student" / "user.nk").read_bytes()
     assert second != first and (folder / "server" / "server.pem").read_bytes() != certificate
-    for accepted in ((True, True), (False, True)):
+    for accepted, following in (((True, True), "teacher"), ((True, True), "student"), ((False, True), "teacher")):
         with serving(folder, tmp_path) as port:
             await _made(of_role(folder, "admin", tmp_path, port))
             for seed, whether in zip((first, second), accepted, strict=True):
@@ -321,7 +321,20 @@ async def test_a_replaced_key_works_beside_the_new_one_until_the_next_is(keys: P
                         assert whether
                 except AuthError:
                     assert not whether
-        rotate_keys(folder, ["teacher"])
+        rotate_keys(folder, [following])
+
+
+def test_new_hosts_are_where_servers_and_roles_look_for_them(tmp_path: Path) -> None:
+    folder = tmp_path / "keys"
+    make_keys(folder, ["nats-1", "10.0.0.1"], at="/etc/agent0/log")
+    before = {path: path.read_text() for path in folder.rglob("*") if path.suffix in (".env", ".conf")}
+    rotate_keys(folder, ["server"])
+    assert {path: path.read_text() for path in before} == before
+    rotate_keys(folder, ["server"], ["nats-9", "::1"])
+    after = {path: path.read_text() for path in before}
+    for path, old in before.items():
+        assert old.replace("://nats-1:", "://nats-9:").replace("://10.0.0.1:", "://[::1]:") == after[path]
+    assert sum(after[path] != before[path] for path in before) == 1 + len(ROLES)
 
 
 async def test_an_event_under_another_subject_is_read_by_nobody(keys: Path, tmp_path: Path) -> None:

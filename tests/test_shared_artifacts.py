@@ -91,6 +91,52 @@ async def test_what_nobody_put_is_missing_and_no_name_leads_elsewhere(hosts: Hos
         await fetched(host, Artifact(sha256="../../x", size=1))
 
 
+async def purge(servers: Server, subjects: str) -> None:
+    link = await connect(servers, "admin")
+    await link.client.jetstream().purge_stream("A0_ART", subject=subjects)
+    await link.close()
+
+
+async def verified(host: SharedArtifacts, *artifacts: Artifact) -> list[str]:
+    return [await asyncio.to_thread(host.verify, artifact) for artifact in artifacts]
+
+
+async def test_what_the_shared_store_lost_is_missing_though_a_copy_is_here(hosts: Hosts, servers: Server) -> None:
+    here = hosts.host("here")
+    kept, lost, half = (here.put(os.urandom(2 * CHUNK)) for _ in range(3))
+    await here.share()
+    await purge(servers, f"a0.art.{lost.sha256}.*")
+    await purge(servers, f"a0.art.{half.sha256}.1")
+    for host in (here, hosts.host("there")):
+        assert await verified(host, kept, lost, half) == ["", "missing", "missing"]
+
+
+async def test_a_damaged_copy_is_fetched_again_and_kept_where_there_is_no_better(hosts: Hosts, servers: Server) -> None:
+    here = hosts.host("here")
+    read, checked, alone = (here.put(os.urandom(1000)) for _ in range(3))
+    await here.share()
+    await purge(servers, f"a0.art.{alone.sha256}.*")
+    for artifact in (read, checked, alone):
+        here.path(artifact).write_bytes(b"flipped")
+    assert len(await fetched(here, read)) == 1000
+    assert await verified(here, read, checked, alone) == ["", "", "damaged"]
+    with pytest.raises(LogError, match="is damaged"):
+        await fetched(here, alone)
+    assert here.path(alone).read_bytes() == b"flipped"
+    left = [name for name in files(here) if not name.endswith(".part")]
+    assert left == sorted(artifact.sha256[2:] for artifact in (read, checked, alone))
+
+
+async def test_other_sizes_in_the_shared_store_are_damage_and_end_no_check(hosts: Hosts, servers: Server) -> None:
+    here, there = hosts.host("here"), hosts.host("there")
+    whole, cut = here.put(os.urandom(100)), Artifact(sha256="1" * 64, size=100)
+    link = await connect(servers, "app")
+    await link.client.jetstream().publish(f"a0.art.{cut.sha256}.0", b"shorter")
+    await link.close()
+    await here.share()
+    assert await verified(there, cut, whole) == ["damaged", ""]
+
+
 async def test_two_hosts_that_put_the_same_do_no_harm(hosts: Hosts) -> None:
     data = os.urandom(5 * CHUNK)
     one, two, third = (hosts.host(name) for name in ("one", "two", "three"))

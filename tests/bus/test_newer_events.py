@@ -7,13 +7,14 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from nats.aio.msg import Msg
 
 from agent0.errors import LogError
 from agent0.events import base
 from agent0.events.alarms import AlarmResolved, DependencyLost
 from agent0.events.base import Event, Recorded
 from agent0.infra.bus import dispatch, processes, run_consumers
-from agent0.infra.bus.processes import ask
+from agent0.infra.bus.processes import SUBJECT, ask
 from agent0.infra.log.streams import EVENTS
 from tests.bus.toys import Toy, World, raised, resolve
 from tests.patience import PATIENCE_S, until
@@ -125,3 +126,15 @@ async def test_a_reaction_that_meets_it_in_the_log_is_given_back_and_no_failure(
         while len(toy.calls) < 2 and not await world.stored("ReactionFailed"):
             await asyncio.sleep(0.1)
     assert not await world.stored("ReactionFailed") and not await world.stored("ReactionTried")
+
+
+async def test_a_process_of_another_version_is_listed_whatever_else_it_says(world: World) -> None:
+    newer = {"host": "h2", "pid": 1, "number": 2, "handlers": ["toy"], "missing": {}, "version": "next", "mood": "new"}
+
+    async def answer(asked: Msg) -> None:
+        await world.log.client.publish(asked.reply, json.dumps(newer).encode())
+
+    await world.bus(Toy(resolve))
+    listening = await world.log.client.subscribe(SUBJECT, cb=answer)
+    assert {reply.version for reply in await ask(world.log)} == {"rev", "next"}
+    await listening.unsubscribe()

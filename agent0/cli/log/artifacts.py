@@ -10,7 +10,8 @@ from agent0.cli import console, flags
 
 
 def verify(as_json: console.Json = False) -> None:
-    """Read every artifact that events name and compare it with its digest. Exit 1 where one is missing or damaged."""
+    """Compare every artifact that events name with its digest, and look whether a shared store has it. Exit 1 where one
+    is missing or damaged."""
     settings = flags.settings()
     comparison = console.run_async(lambda: compare(settings))
     console.record(comparison, as_json)

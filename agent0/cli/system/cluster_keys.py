@@ -15,7 +15,7 @@ MADE = (
 )
 REPLACED = (
     "Servers first: copy their folder to each and reload it (nats-server --signal reload); then the",
-    "folders of the roles, and start those processes again.",
+    "folders of the roles (new hosts are in the agent0.env of each), and start those processes again.",
 )
 
 
@@ -24,7 +24,8 @@ def keys(
         Path, typer.Argument(callback=console.in_folder, help="A new folder; with --rotate one that has keys.")
     ],
     host: Annotated[
-        list[str] | None, typer.Option("--host", help="A name or address of the servers, as clients use it.")
+        list[str] | None,
+        typer.Option("--host", help="A name or address of the servers, as clients use it."),
     ] = None,
     at: Annotated[
         str, typer.Option("--at", metavar="PATH", help="Where hosts find their folder; empty: where it is made.")
@@ -36,7 +37,7 @@ def keys(
     as_json: console.Json = False,
 ) -> None:
     """Make TLS and users for the log's servers: a folder for the servers, and one for the hosts of each role, whose
-    user may do what that role does and no more. A replaced key is accepted until the next rotation."""
+    user may do what that role does and no more. A replaced key is accepted until its role's next rotation."""
     try:
         from agent0.infra.log.users import keys as key_files  # noqa: PLC0415 - of an extra
     except ModuleNotFoundError as error:

@@ -81,6 +81,15 @@ class ArtifactChunks:
             why = "Its servers hold other bytes under its name."
             raise LogError(f"Artifact {artifact.sha256[:12]} is damaged in the shared store.", why)
 
+    async def holds(self, artifact: Artifact) -> bool:
+        """Whether the stream has all chunks of it.
+
+        Raises:
+            DependencyError: the servers cannot be reached.
+        """
+        present = await self._persistently(lambda: self._present(artifact))
+        return present.issuperset(range(_chunks(artifact)))
+
     async def close(self) -> None:
         """Disconnect."""
         await self._link.close()

@@ -104,6 +104,14 @@ class ArtifactObjects:
             why = "Its bucket holds other bytes under its name."
             raise LogError(f"Artifact {artifact.sha256[:12]} is damaged in the shared store.", why)
 
+    async def holds(self, artifact: Artifact) -> bool:
+        """Whether the bucket has as many bytes under its name.
+
+        Raises:
+            DependencyError: the store cannot be reached. AuthError: it refuses these keys.
+        """
+        return await self._size(artifact) == artifact.size
+
     async def close(self) -> None:
         """Connections end with the process."""
 

@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from agent0.errors import Agent0Error, NotFoundError
+from agent0.errors import Agent0Error, LogError, NotFoundError
 from agent0.events.values import Artifact
 from agent0.infra.storage.artifacts import FileArtifacts
 
@@ -38,6 +38,10 @@ class SharedStore(Protocol):
 
     async def get(self, artifact: Artifact, path: Path) -> None:
         """Write the content behind what ``path`` has of it; its digest is checked."""
+        ...
+
+    async def holds(self, artifact: Artifact) -> bool:
+        """Whether all of it is there; its content is not read."""
         ...
 
     async def unnamed(self, names: Collection[str], before: datetime) -> list[str]:
@@ -77,7 +81,7 @@ class SharedArtifacts(FileArtifacts):
         return artifact
 
     def get(self, artifact: Artifact) -> bytes:
-        """The content of ``artifact``, fetched where this host lacks it.
+        """The content of ``artifact``, fetched where this host lacks it, or has a damaged copy.
 
         Raises:
             NotFoundError: nobody has it. LogError: it is damaged. DependencyError: the shared store is away.
@@ -86,13 +90,28 @@ class SharedArtifacts(FileArtifacts):
             return super().get(artifact)
         except NotFoundError:
             self._run(self._fetch(artifact)).result()
-            return super().get(artifact)
+        except LogError as error:
+            if not self._run(self._replaced(artifact)).result():
+                raise error
+        return super().get(artifact)
 
     def verify(self, artifact: Artifact) -> str:
-        """What is wrong with the stored content: ``missing`` where no host has put it, ``damaged``, or nothing."""
-        if super().verify(artifact) == "missing":
-            with suppress(NotFoundError):
-                self._run(self._fetch(artifact)).result()
+        """What is wrong with the stored content: ``missing`` where the shared store lacks it, ``damaged``, or nothing.
+        What this host lacks, or has damaged, is fetched. The shared store's copy is read only then.
+
+        Raises:
+            DependencyError: the shared store is away.
+        """
+        match super().verify(artifact):
+            case "missing":
+                try:
+                    self._run(self._fetch(artifact)).result()
+                except (NotFoundError, LogError) as error:
+                    return "damaged" if isinstance(error, LogError) else "missing"
+            case "damaged":
+                self._run(self._replaced(artifact)).result()
+            case _ if not self._run(self._shared(artifact)).result():
+                return "missing"
         return super().verify(artifact)
 
     async def share(self) -> None:
@@ -166,6 +185,25 @@ class SharedArtifacts(FileArtifacts):
                 self._unsent.pop(artifact.sha256, None)
 
         await asyncio.gather(*map(send, unsent))
+
+    async def _shared(self, artifact: Artifact) -> bool:
+        return await (await self._connected()).holds(artifact)
+
+    async def _replaced(self, artifact: Artifact) -> bool:
+        """Whether a damaged copy was replaced by that of the shared store; else it is there as before."""
+        path = self.path(artifact)
+        aside = path.with_name(f".{path.name}.damaged")
+        with suppress(FileNotFoundError):  # another process is at it
+            path.replace(aside)
+        try:
+            await self._fetch(artifact)
+        except (NotFoundError, LogError):
+            return False
+        finally:
+            if aside.exists() and not path.exists():
+                aside.replace(path)
+            aside.unlink(missing_ok=True)
+        return True
 
     async def _fetch(self, artifact: Artifact) -> None:
         """Bring ``artifact`` here. Of several processes one fetches, and the others wait; where it ends in the middle,

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from agent0.errors import ConfigError
-from agent0.infra.log.users.rights import ROLES, users
+from agent0.infra.log.users.rights import ROLES, keys_of, users
 from agent0.infra.storage.files import whole_file
 
 SERVER = "server"
@@ -87,7 +87,8 @@ def make_keys(folder: Path, hosts: Sequence[str], at: str = "") -> None:
 
 def rotate_keys(folder: Path, names: Collection[str], hosts: Sequence[str] = ()) -> None:
     """Replace the keys of the roles ``names``; ``server`` is the servers' certificate, for ``hosts`` where some are
-    named. A role's former key is accepted beside the new one until the next rotation.
+    named, which routes and every role's ``agent0.env`` then name, too. A role's former key is accepted beside the new
+    one until that role's next rotation.
 
     Raises:
         ConfigError: no such role; no keys below ``folder``, or what is there cannot be read.
@@ -97,9 +98,11 @@ def rotate_keys(folder: Path, names: Collection[str], hosts: Sequence[str] = ())
     try:
         if SERVER in names:
             _renew_certificate(folder, hosts)
+            _rename_hosts(folder, hosts)
         former = {role: _public(folder / role) for role in ROLES}
         seeds = {role: _seed() for role in ROLES if role in names}
-        keys = {role: [former[role]] for role in ROLES}
+        accepted = keys_of((folder / SERVER / "accounts.conf").read_text(encoding="utf-8"))
+        keys = {role: list(dict.fromkeys([former[role], *accepted.get(role, ())])) for role in ROLES}
         keys |= {role: [_public_of(seed), former[role]] for role, seed in seeds.items()}
         _write(folder / SERVER / "accounts.conf", users(keys).encode())  # first: both work while the new one spreads
         for role, seed in seeds.items():
@@ -120,9 +123,8 @@ def _fill(staging: Path, folder: Path, hosts: Sequence[str], at: str) -> None:
     here = at or str(folder / SERVER)
     files = {"cert": "server.pem", "key": "server.key", "ca": "ca.pem"}
     paths = {name: json.dumps(f"{here}/{file}", ensure_ascii=False) for name, file in files.items()}
-    routes = json.dumps([f"nats://{_address(host)}:6222" for host in hosts])
     _write(staging / SERVER / "nats-server.conf", _CONFIG.format(here=here, **paths).encode())
-    _write(staging / SERVER / "nats-cluster.conf", _CLUSTER.format(routes=routes, **paths).encode())
+    _write(staging / SERVER / "nats-cluster.conf", _CLUSTER.format(routes=_routes(hosts), **paths).encode())
     keys = {}
     for role in ROLES:
         seed = _seed()
@@ -133,9 +135,8 @@ def _fill(staging: Path, folder: Path, hosts: Sequence[str], at: str) -> None:
 
 
 def _environment(here: str, hosts: Iterable[str]) -> str:
-    urls = ",".join(f"tls://{_address(host)}:4222" for host in hosts)
     lines = (
-        f"AGENT0_NATS_URL={urls}",
+        f"AGENT0_NATS_URL={_urls(hosts)}",
         f"AGENT0_NATS__CREDENTIALS={shlex.quote(f'{here}/user.nk')}",
         f"AGENT0_NATS__TLS_CA={shlex.quote(f'{here}/ca.pem')}",
     )
@@ -195,6 +196,24 @@ def _renew_certificate(folder: Path, hosts: Sequence[str]) -> None:
         names = old.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         hosts = [str(name.value) for name in names]
     _certify(folder / SERVER, authority, signer, hosts)
+
+
+def _rename_hosts(folder: Path, hosts: Sequence[str]) -> None:
+    """Where ``hosts`` are named, servers find one another and clients the servers there."""
+    files = {folder / role / "agent0.env": ("AGENT0_NATS_URL=", _urls(hosts)) for role in ROLES}
+    files |= {folder / SERVER / "nats-cluster.conf": ("  routes: ", _routes(hosts))}
+    for path, (begin, new) in files.items() if hosts else ():
+        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = [f"{begin}{new}" if line.startswith(begin) else line for line in lines]
+        _write(path, "\n".join([*lines, ""]).encode())
+
+
+def _routes(hosts: Iterable[str]) -> str:
+    return json.dumps([f"nats://{_address(host)}:6222" for host in hosts])
+
+
+def _urls(hosts: Iterable[str]) -> str:
+    return ",".join(f"tls://{_address(host)}:4222" for host in hosts)
 
 
 def _name(host: str) -> x509.GeneralName:

@@ -5,7 +5,8 @@ A role appends the kinds of events that its handlers make and no other: who has 
 its attempts. Nobody but the administrator changes or empties a stream.
 """
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 READER_NAMES = tuple(f"reader-{n:02}" for n in range(32))
@@ -101,3 +102,9 @@ def users(keys: Mapping[str, Iterable[str]]) -> str:
         permissions = f", permissions: {rights.config()}" if rights else ""
         lines += [f"  # {role}", *(f"  {{ nkey: {key}{permissions} }}" for key in public)]
     return "\n".join(["accounts { A0 { jetstream: enabled, users: [", *lines, "] } }", ""])
+
+
+def keys_of(accounts: str) -> Mapping[str, Sequence[str]]:
+    """Role -> its public keys, of what ``users`` made."""
+    roles = re.findall(r"^  # (\w+)\n((?:  \{ nkey: .*\n)*)", accounts, re.MULTILINE)
+    return {role: re.findall(r"nkey: (\w+)", lines) for role, lines in roles}
