@@ -18,7 +18,7 @@
 #   make bucket   install a server that speaks S3 (moto, in build/bucket), and see that artifacts come whole from it
 #   make chart    check images, compose, Helm chart and scripts of SLURM by their own tools (Helm is built by Go; wheels have
 #                 Compose, hadolint, ShellCheck, Kubernetes' schemas), and take up a run under SLURM's script; where a
-#                 container engine is: deploy/check.sh
+#                 container engine is: deploy/check.sh; where there is none: deploy/build.sh
 #   make browser  open every page of the server in a headless Chromium (playwright and axe-core are fetched): nothing is
 #                 asked of other machines, 380 pixels, the dark, contrast; AGENT0_SHOTS=FOLDER keeps a picture of each
 #   make knockout take away one layer of the sandbox at a time, and see that the hostile suite notices; then the slow
