@@ -25,7 +25,12 @@ from agent0.infra.log.nats_server import ROLES, Role, Server, open_server
 from agent0.infra.log.streams import Topology, init
 from agent0.settings import HandlerSettings, NatsSettings, Settings
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [
+    pytest.mark.asyncio,
+    pytest.mark.filterwarnings(
+        "ignore:unclosed <StreamWriter:ResourceWarning"
+    ),  # nats-py's, of a server that it gave up
+]
 
 SQUATTER = """
 import json, pathlib, socket, sys, threading
