@@ -133,9 +133,9 @@ def scripts() -> list[Path]:
 def test_commands_in_scripts_exist(script: Path) -> None:
     code = "\n".join(re.sub(r"(^|\s)#.*", "", line) for line in script.read_text().splitlines())
     called = re.findall(
-        r"(?:^|[|(&;=]|run --rm cli|compose exec \w+|--|step(?: \S+)?) ?agent0 ([a-z]+) ([a-z-]+)", code, re.M
+        r"(?:^\s*|[|(&;=]|run --rm cli|compose exec \w+|--|step(?: \S+)?) ?agent0 ([a-z]+) ([a-z-]+)", code, re.M
     )
-    assert len(called) > 4
+    assert len(called) > 1
     for noun, verb in called:
         shown = CliRunner().invoke(build(), [noun, verb, "--help"])
         assert shown.exit_code == 0, (noun, verb)
