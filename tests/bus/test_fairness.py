@@ -116,31 +116,34 @@ async def test_priorities_are_shares_and_can_be_changed_meanwhile(world: World) 
 # --- models -----------------------------------------------------------------------------------------------------------
 
 
-def models(toys: list[Toy]) -> list[str]:
-    return ["".join(sorted({name[0] for name in toy.calls})) for toy in toys]
-
-
 async def crew(world: World, steps: Any, count: int, slots: int = 4) -> tuple[list[Toy], list[Bus]]:
     toys = [Toy(steps, in_flight=slots) for _ in range(count)]
     return toys, [await world.bus(toy, model_of=model_of) for toy in toys]
 
 
+def left_to_others(bus: Bus) -> set[str]:
+    """The runs that it leaves to other processes."""
+    return {*bus.run_consumers._arrivals["toy"]._left}
+
+
 async def test_each_process_takes_tasks_of_the_model_that_it_has_loaded(world: World) -> None:
-    steps = Steps()
-    toys, _ = await crew(world, steps, 2)
-    await work(world, "a", 40)
-    await work(world, "b", 40)
+    """From when they have divided the models, but for what was on its way by then."""
+    steps, count = Steps(), 80
+    toys, buses = await crew(world, steps, 2)
+    await work(world, "a", count)
+    await work(world, "b", count)
     await until(lambda: all(len(toy.calls) >= 4 for toy in toys))
-    for _ in range(40):
-        steps.permits.release()
-    await until(lambda: sum(len(toy.calls) for toy in toys) >= 48)
-    assert sum(map(len, models(toys))) <= 3, (
-        "two processes and two models: one was begun before the other run was known"
-    )
+    await until(lambda: sorted(sorted(left_to_others(bus)) for bus in buses) == [["run-a"], ["run-b"]])
+    begun = [len(toy.calls) for toy in toys]
     for _ in range(60):
         steps.permits.release()
-    await world.until(40, run="run-a")
-    await world.until(40, run="run-b")
+    await until(lambda: sum(len(toy.calls) for toy in toys) >= 68)
+    letters = [{name[0] for name in toy.calls[n + 8 :]} for toy, n in zip(toys, begun, strict=True)]
+    assert all(len(each) <= 1 for each in letters) and letters[0] != letters[1], [toy.calls for toy in toys]
+    for _ in range(2 * count):
+        steps.permits.release()
+    await world.until(count, run="run-a")
+    await world.until(count, run="run-b")
 
 
 async def test_a_model_that_only_a_killed_process_had_is_loaded_by_another(world: World) -> None:
