@@ -5,7 +5,6 @@ import asyncio
 import re
 import runpy
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -364,29 +363,6 @@ def test_a_process_that_ends_pauses_what_it_executes(folder: agent0.Folder, monk
     assert run.status == run.wait() == "paused"
     run.cancel()
     assert run.status == run.wait() == "cancelled"
-
-
-DRAINS = """
-import asyncio
-from agent0.assembly.api.calls import Background
-
-async def work():
-    try:
-        begun.set_result(None)
-        await asyncio.sleep(3600)
-    finally:
-        await asyncio.to_thread(print, "drained")
-
-from concurrent.futures import Future
-begun = Future()
-Background(work).start()
-begun.result()
-"""
-
-
-def test_what_runs_drains_with_its_threads_when_a_process_ends() -> None:
-    done = subprocess.run([sys.executable, "-c", DRAINS], capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == ("drained\n", "")
 
 
 @pytest.mark.usefixtures("idle")

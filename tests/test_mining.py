@@ -1,6 +1,5 @@
 """Tasks from packages: a local index, small packages that the tests write, the real sandbox."""
 
-import ast
 import asyncio
 import gzip
 import hashlib
@@ -14,20 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agent0.assembly.mining import baseline as baselines
 from agent0.assembly.mining.baseline import Release, baseline
 from agent0.assembly.mining.mined_folder import MinedFolder
 from agent0.assembly.runtime import port_openers
-from agent0.errors import ConfigError, OperationError
+from agent0.errors import OperationError
 from agent0.events.values import ToolState
 from agent0.infra.storage.artifacts import FileArtifacts
-from agent0.infra.web.package_index import PackageIndex
 from agent0.ports.sandbox import SandboxCall, SandboxResult
-from agent0.tasks.mining.mutations import compiles, mutated, mutations_of
-from agent0.tasks.mining.packages import package_request
 from agent0.tools.snapshots import load
 from agent0.verification.repositories import source_tree as source_trees
 from agent0.verification.repositories.mined_task import (
@@ -364,73 +358,6 @@ async def test_flaky_tests_decide_nothing(shared_sandbox: None) -> None:
     start = await baseline(Release("sums", source, tree), await port_openers.open_sandbox())
     assert {test.partition("::")[0] for test in start.flaky} == {"tests/test_coins.py"}
     assert {"tests/test_total.py::test_total", "tests/test_clamp.py::test_below"} <= start.stable
-
-
-MUTABLE = '''import os
-
-
-@property
-def f(a, b=1):
-    """Its docstring stays."""
-    if not a and (b or
-                  a == 2):
-        g(a, b)
-        return -a
-    else:
-        x = a[1:b]
-    for i in range(b):
-        if i in a:
-            continue
-        x += max(a) * 3
-    with a as c:
-        x = any(c)
-    return x
-'''
-
-
-def test_mutations_touch_one_place_of_a_function() -> None:
-    source = MUTABLE.encode()
-    mutations = mutations_of("m.py", source)
-    assert {mutation.kind for mutation in mutations} == {
-        *("arguments swapped", "block removed", "bound off by one", "branch removed", "comparison changed"),
-        *("condition inverted", "constant changed", "jump exchanged", "name exchanged", "operator changed"),
-        *("sign removed", "statement removed"),
-    }
-    assert len({mutation.key for mutation in mutations}) == len(mutations)
-    for mutation in mutations:
-        text = mutated(source, [mutation])
-        assert (mutation.function, mutation.line, mutation.path) == ("f", 4, "m.py")
-        assert text[: mutation.start] == source[: mutation.start]
-        assert text.endswith(source[mutation.end :])
-        assert compiles(text), mutation
-        assert ast.get_docstring(ast.parse(text).body[1]) == "Its docstring stays."
-        assert ast.dump(ast.parse(text)) != ast.dump(ast.parse(source)), mutation
-
-
-@given(st.binary(max_size=200))
-def test_any_bytes_are_a_file_without_mutations_or_with_some(data: bytes) -> None:
-    for mutation in mutations_of("m.py", b"def f():\n    return 1 + 2\n" + data):
-        assert mutation.end > mutation.start
-
-
-@pytest.mark.parametrize("text", ["", "../etc", "a b", "a==", "a==1..0", "a==x", "a==1..", "-a", "a" * 101, "a\n==1"])
-def test_what_names_no_package_is_said(text: str) -> None:
-    if text == "a==1..":
-        assert package_request(text).text == "a==1"
-        return
-    with pytest.raises(ConfigError, match=r"names no|holds no"):
-        package_request(text)
-
-
-def test_names_are_normal_and_ranges_inclusive() -> None:
-    request = package_request("More_Itertools==10.1..10.2")
-    assert (request.name, request.text) == ("more-itertools", "more-itertools==10.1..10.2")
-
-
-@pytest.mark.parametrize("url", ["http://example.org/simple", "file:///etc", "", "ftp://localhost/simple"])
-def test_an_index_is_asked_where_its_digests_can_be_believed(url: str) -> None:
-    with pytest.raises(ConfigError, match="no address of a package index"):
-        PackageIndex(url)
 
 
 def test_a_tree_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,10 +140,10 @@ class AsyncRun:
         follow = follow and CHANGES[(await self._last_change()).type] not in OVER
         chosen, only, count = required_types(type), "" if follow else task, 0
         types = ",".join((chosen, *ENDS)) if type and follow else chosen
-        wanted = frozenset(chosen.split(","))
+        names = frozenset(chosen.split(","))
         async with aclosing(self._transport.events(self.id, types, only, after, follow=follow)) as parts:  # type: ignore[type-var]
             async for part in parts:
-                shown = [r for r in part if (not type or r.type in wanted) and task in ("", r.task)]
+                shown = [r for r in part if (not type or r.type in names) and task in ("", r.task)]
                 count += len(shown)
                 yield shown
                 if follow and any(r.type in ENDS for r in part) and await self.status() in OVER:

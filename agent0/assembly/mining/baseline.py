@@ -14,7 +14,7 @@ TRIALS = 3
 
 
 class UnusableError(Exception):
-    """No task can be made: of a package, or of a candidate. The message says why."""
+    """A package or a candidate gives no task; the message says why."""
 
 
 @dataclass(frozen=True)

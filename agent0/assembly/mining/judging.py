@@ -1,4 +1,4 @@
-"""Part of the rim: work on one mined task by whoever likes: its work folder written out, and a changed one judged."""
+"""Part of the rim: one mined task outside of a run: its work folder is written out, and a changed one judged."""
 
 import os
 from collections.abc import Iterator

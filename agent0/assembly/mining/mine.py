@@ -108,8 +108,8 @@ class _Mining:
 
     async def _releases(self, package: PackageRequest) -> list[Release]:
         """The releases that are asked for, oldest first, read from the index."""
-        known = {entry.version: entry for entry in await asyncio.to_thread(self.index.releases, package.name)}
-        chosen = [known[version] for version in package.chosen(list(known))]
+        entries = {entry.version: entry for entry in await asyncio.to_thread(self.index.releases, package.name)}
+        chosen = [entries[version] for version in package.chosen(list(entries))]
         if not chosen:
             raise UnusableError("the index has no source distribution of such a release")
         return [await self._release(entry) for entry in chosen]

@@ -71,7 +71,7 @@ class LedgerTask:
     task: str
     iteration: int
     accepted: bool = False
-    asked: int = 0
+    requested: int = 0
     ended: int = 0
     decided: int = 0
     trained: int = 0
@@ -79,7 +79,7 @@ class LedgerTask:
     @property
     def finished(self) -> bool:
         """Whether all attempts that were asked for have ended."""
-        return 0 < self.asked == self.ended
+        return 0 < self.requested == self.ended
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ async def run_ledger(log: Log, artifacts: Artifacts, run: str) -> RunLedger:
 
 @dataclass
 class _Entries:
-    """What was read up to now: attempts by the id of their event, verdicts by attempt, ids that were trained on."""
+    """Events of a run read so far: attempts by the id of their event, verdicts by attempt, ids that were trained on."""
 
     tasks: dict[str, LedgerTask] = field(default_factory=dict)
     attempts: dict[str, TaskAttempted] = field(default_factory=dict)
@@ -144,7 +144,7 @@ class _Entries:
             case TaskAccepted():
                 task.accepted = True
             case AttemptRequested():
-                task.asked += 1
+                task.requested += 1
             case TaskAttempted() as event:
                 task.ended += 1
                 self.attempts[stored.id] = event

@@ -131,6 +131,6 @@ async def append_new(log: Log, events: Iterable[Recorded], stored_ids: set[str])
 def training_events(stored_events: Iterable[Recorded], checkpoint: str) -> list[Event]:
     """Return the steps and the end of a training of an experiment that is over; nothing where it is not."""
     events = [stored.event for stored in stored_events]
-    told = [event for event in events if isinstance(event, TrainingMeasured | CheckpointTrained)]
-    told = [event for event in told if event.checkpoint == checkpoint]
-    return [*told] if any(isinstance(event, CheckpointTrained) for event in told) else []
+    trainings = (event for event in events if isinstance(event, TrainingMeasured | CheckpointTrained))
+    training: list[Event] = [event for event in trainings if event.checkpoint == checkpoint]
+    return training if any(isinstance(event, CheckpointTrained) for event in training) else []

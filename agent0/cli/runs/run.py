@@ -88,7 +88,7 @@ def ledger(run: console.Run = "LAST", limit: console.Limit = 100, as_json: conso
     counts, length = entries.counts(), entries.length
     console.text(f"{name}: " + ", ".join(f"{count:,} tasks {word}" for word, count in counts.items()) + ".")
     if length.area is None or length.p is None:
-        console.text("Whether length decided what was trained on cannot be told: too few attempts were, or were not.")
+        console.text("Too few attempts were trained on, or too few were not, to test whether length decided that.")
     else:
         bias = "no sign that length decided" if length.p > LEVEL else "length goes with what was trained on"
         console.text(

@@ -61,7 +61,7 @@ class NotedTokens(Foreign):
 
 
 class ExportNote(Foreign):
-    """What an export of ours says of an attempt besides the format's own fields. Nobody vouches for it."""
+    """What an export of ours says of an attempt besides the format's own fields. It is not verified."""
 
     task: Document | None = None
     attempt: str = ""
