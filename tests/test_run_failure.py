@@ -215,17 +215,27 @@ def test_every_screen_says_that_a_run_failed_and_it_can_be_resumed(home: Path, t
 
 
 def test_a_dependency_that_stays_away_fails_a_run_that_says_for_how_long() -> None:
-    def after(config: RunConfig, waited_s: float) -> list[Event]:
-        told = played(config)
-        held = states(told[: len(told) // 2])[-1]
-        lost = DependencyLost(dependency="ollama", waiting="attempt_task", message="Refused.", waited_s=waited_s)
-        return dependency_failed(held, lost)
+    def lost(waiting: str, waited_s: float) -> DependencyLost:
+        return DependencyLost(dependency="ollama", waiting=waiting, message="Refused.", waited_s=waited_s)
 
-    patient = small(give_up_after=60)
-    assert after(patient, 0) == after(patient, 59) == after(small(), 1e6) == []
-    (ended,) = after(patient, 61)
+    def after(config: RunConfig, *more: Event) -> list[Event]:
+        told = played(config)[: len(played(config)) // 2]
+        later = [
+            record(e, run="r1", time=NOON).model_copy(update={"seq": told[-1].seq + n}) for n, e in enumerate(more, 1)
+        ]
+        assert isinstance(more[-1], DependencyLost)
+        return dependency_failed(states([*told, *later])[-1], more[-1])
+
+    patient, late = small(give_up_after=60), lost("attempt_task", 61)
+    for waited_s in (0, 59):
+        assert after(patient, lost("attempt_task", waited_s)) == []
+    assert after(small(), lost("attempt_task", 1e6)) == []
+    (ended,) = after(patient, lost("attempt_task", 0), late)
     assert isinstance(ended, runs.RunFailed) and ended.cause_kind == "dependency"
     assert ended.reason == "attempt_task waited 61 s for ollama (run.give_up_after is 60): Refused."
+    assert after(patient, late, lost("propose_task", 62)) == [], "handled only after it is resumed, it would end it"
+    resumed = after(patient, late, ended, runs.RunResumed(), lost("propose_task", 62))
+    assert [type(event) for event in resumed] == [runs.RunFailed]
 
 
 def test_a_run_resumed_in_the_middle_of_a_phase_asks_for_nothing_twice() -> None:

@@ -9,6 +9,7 @@ from agent0.events.values import ToolState
 from agent0.rewards import waits_for_group
 from agent0.run.measured_gains import gain_measured, gain_requested, unmeasured
 from agent0.run.requests import pending_ids
+from agent0.run.run_failure import wait_counted
 from agent0.state.measurements import EvaluationState
 from agent0.state.replace import changed
 from agent0.state.reward_history import with_receipt
@@ -42,7 +43,7 @@ def _run_resumed(state: RunState, event: runs.RunResumed) -> RunState:
         state = changed(state, config=state.config.served_by(event.servers))
     if state.status == "failed":
         state = changed(state, lost=(), untrained=0)
-    return _status(state, event)
+    return _status(changed(state, overdue=0), event)
 
 
 _STATUS: dict[type[Event], Status] = {
@@ -388,6 +389,7 @@ FOLDS: dict[type[Event], Callable[[RunState, Any], RunState]] = {
     checkpoints.CheckpointRolledBack: _rolled_back,
     checkpoints.TeacherJudged: _teacher_judged,
     benchmarks.BenchmarksIndexed: _indexed,
+    alarms.DependencyLost: wait_counted,
     alarms.ReactionFailed: _failed,
     alarms.ReactionRetried: _retried,
     alarms.ReactionDropped: _dropped,

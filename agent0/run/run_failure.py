@@ -6,6 +6,7 @@ from agent0.events.alarms import DependencyLost
 from agent0.events.base import Event
 from agent0.events.runs import RunFailed
 from agent0.run.requests import trained_roles
+from agent0.state.replace import changed
 from agent0.state.run_state import RunState
 
 LONGEST = 400
@@ -52,10 +53,17 @@ def run_failed(state: RunState) -> list[Event]:
     return []
 
 
-def dependency_failed(state: RunState, event: DependencyLost) -> list[Event]:
-    """The event that ends a run which waited for a dependency for ``run.give_up_after``; none where it goes on."""
+def wait_counted(state: RunState, event: DependencyLost) -> RunState:
+    """The state with one more wait of ``run.give_up_after`` or longer, where this is one."""
     limit = state.config.give_up_after
-    if state.status != "running" or not limit or event.waited_s < limit:
+    return changed(state, overdue=state.overdue + 1) if limit and event.waited_s >= limit else state
+
+
+def dependency_failed(state: RunState, event: DependencyLost) -> list[Event]:
+    """The event that ends a run which waited for a dependency for ``run.give_up_after``; none where it goes on, or
+    where another handler's wait has ended it: that would end it again once it is resumed."""
+    limit = state.config.give_up_after
+    if state.status != "running" or state.overdue != 1 or event.waited_s < limit:
         return []
     cause = f"{event.waiting} waited {event.waited_s:.0f} s for {event.dependency} (run.give_up_after is {limit:g})"
     return [_failed(state, "dependency", state.iteration, cause, event.message)]

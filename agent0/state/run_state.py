@@ -246,6 +246,8 @@ class RunState:
     untrained: int = 0
     """Iterations in a row in which nothing was trained, the present one included from its training on; 0: not kept
     (``run.max_untrained`` is 0)."""
+    overdue: Annotated[int, NEVER] = 0
+    """Waits of ``run.give_up_after`` or longer since the run began or went on: the first one ends it."""
     just_settled: str = ""
     """The task whose last attempt was resolved by the last event itself."""
     open_task: Annotated[str, NEVER] = ""
