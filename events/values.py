@@ -41,6 +41,8 @@ class TrainingStep(Value):
     """Mean negative log-probability of the tokens, nats: their entropy, estimated by one sample each."""
     parent_kl: float | None = None
     """KL(parent || model), nats a token, by k3 on the tokens that the parent sampled."""
+    penalised_kl: float | None = None
+    """KL(model || the checkpoint that ``kl_to`` names), nats a token, as the penalty estimates and weighs it."""
     clip_below: float | None = None
     """Share of tokens whose ratio was clipped from below, or above."""
     clip_above: float | None = None

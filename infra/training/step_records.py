@@ -16,6 +16,7 @@ MISMATCH = f"{STEP}mismatch"
 MEANS = {
     "entropy_estimate": f"{STEP}entropy_estimate",
     "parent_kl": f"{STEP}parent_kl",
+    "penalised_kl": f"{OF}kl",
     "mismatch": MISMATCH,
     "clip_below": f"{OF}clip_below",
     "clip_above": f"{OF}clip_above",

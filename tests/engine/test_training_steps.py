@@ -126,6 +126,13 @@ def test_a_trainer_that_computes_the_parent_knows_the_mismatch_of_each_step(
     policy = [step for step in steps if step.kind == "policy"]
     assert mean_by_token(policy, "mismatch") == pytest.approx(metrics["mismatch_mean"], rel=1e-4)
     assert policy[0].parent_kl == 0 and all(step.parent_kl for step in policy[1:])
+    assert mean_by_token(policy, "penalised_kl") == pytest.approx(metrics["kl"], rel=1e-4)
+    _, others = trained(folder, replace(job, settings={**job.settings, "kl_to": "base"}))
+    assert [step.penalised_kl for step in others if step.kind == "policy"] == pytest.approx(
+        [step.penalised_kl for step in policy]  # the parent of the first training is the base
+    )
+    _, free = trained(folder, job_with(tokenizer, epochs=1))
+    assert all(step.penalised_kl is None for step in free)
 
 
 def test_a_skipped_step_says_so_and_has_no_number_that_is_none(

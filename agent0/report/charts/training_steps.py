@@ -13,6 +13,7 @@ METRICS = {
     "gradient_norm": "gradient norm, before clipping",
     "entropy_estimate": "entropy, estimated from sampled tokens (nats)",
     "parent_kl": "KL from the parent (nats a token)",
+    "penalised_kl": "KL that the penalty is on (nats a token)",
     "clip_below": "share clipped from below",
     "clip_above": "share clipped from above",
     "mismatch": "sampler against trainer (nats a token)",
