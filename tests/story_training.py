@@ -9,8 +9,8 @@ def training_steps(iteration: int) -> tuple[TrainingStep, ...]:
     policy = [
         TrainingStep(
             kind="policy", loss=-0.01 * (step + 1), gradient_norm=0.4 + 0.1 * step + iteration, learning_rate=rate,
-            tokens=120 + step, entropy_estimate=0.6 - 0.05 * step, parent_kl=0.002 * step, penalised_kl=0.001 * step, clip_below=0.01 * step,
-            clip_above=0.02 * step, mismatch=0.001 if step == 0 else None,
+            tokens=120 + step, entropy_estimate=0.6 - 0.05 * step, parent_kl=0.002 * step, penalised_kl=0.001 * step,
+            clip_below=0.01 * step, clip_above=0.02 * step, mismatch=0.001 if step == 0 else None,
         )
         for step, rate in enumerate(rates[:4])
     ]  # fmt: skip
