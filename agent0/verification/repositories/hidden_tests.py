@@ -20,6 +20,8 @@ from agent0.verification.repositories import hidden_runner
 MEM_MIB = 1024
 GRACE_S = 10.0
 """What the sandbox leaves the runner beyond its seconds: to import, collect and report."""
+WAITING = 4
+"""How many times as long as their processor may work tests may take on the clock."""
 ROOT = Root(executables=(), modules=PYTEST)
 """All that tests have: the standard library and their runner."""
 _NOBODYS_FAULT = (ToolState.BUSY, ToolState.CANCELLED, ToolState.SANDBOX_ERROR, ToolState.REFUSED)
@@ -60,9 +62,9 @@ async def run_hidden_tests(
     code: Sequence[str] = (),
     messages: bool = True,
 ) -> TestRun:
-    """Run the test files ``paths`` of a repository, of its tests those of ``tests`` alone where any is named. ``roots``
-    are the folders that its packages are imported from; of the files ``code`` each test's calls are watched; without
-    ``messages`` failed asserts do not say why.
+    """Run the test files ``paths`` of a repository, of its tests those of ``tests`` alone where any is named, for
+    ``seconds`` of processor time at most. ``roots`` are the folders that its packages are imported from; of the files
+    ``code`` each test's calls are watched; without ``messages`` failed asserts do not say why.
 
     Raises:
         SandboxUnavailableError: there is no sandbox.
@@ -74,10 +76,11 @@ async def run_hidden_tests(
         "code": list(code),
         "messages": messages,
         "seconds": seconds,
+        "longest": WAITING * seconds,
     }
     text = base64.b85encode(zlib.compress(json.dumps(request).encode())).decode()
     program = f"{inspect.getsource(hidden_runner)}\nmain(json.loads(zlib.decompress(base64.b85decode({text!r}))))\n"
-    call = SandboxCall("python", program, files, wall_s=seconds + GRACE_S, mem_mib=MEM_MIB, root=ROOT)
+    call = SandboxCall("python", program, files, wall_s=WAITING * seconds + GRACE_S, mem_mib=MEM_MIB, root=ROOT)
     result = await sandbox.call(call)
     if result.state in _NOBODYS_FAULT:
         return TestRun(problem=f"the sandbox: {result.state.value} {result.reason}".strip(), unsaid=True)
