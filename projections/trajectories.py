@@ -1,4 +1,5 @@
-"""Attempts as training data: our own lines with everything, or the dataset types of TRL (conversational format).
+"""Attempts as training data: our own lines with everything, or the dataset types of TRL (conversational format, but for
+stepwise supervision, which is text).
 
 TRL's types as documented at https://huggingface.co/docs/trl/dataset_formats.
 """
@@ -6,7 +7,7 @@ TRL's types as documented at https://huggingface.co/docs/trl/dataset_formats.
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
-from itertools import groupby
+from itertools import groupby, takewhile
 from operator import itemgetter
 
 from agent0.errors import ConfigError
@@ -35,6 +36,7 @@ _PROPOSAL = """
 SELECT json_extract(body, '$.data.proposal') AS proposal FROM events
 WHERE run = ? AND task = ? AND type = 'TaskAccepted' ORDER BY seq LIMIT 1
 """
+_SUBGOALS = "SELECT subgoals FROM verdicts WHERE run = ? AND attempt = ? AND subgoals IS NOT NULL ORDER BY verifier"
 _PARSED = ("transcript", "transcript_artifact", "trajectory", "trajectory_artifact")
 
 
@@ -45,7 +47,8 @@ def export(
 
     ``agent0``: everything, with token ids, logprobs and receipt. ``trl``: prompt and completion messages with their
     reward. ``trl-messages``: one conversation. ``trl-unpaired``: prompt, completion and label (verified attempts).
-    ``trl-preference``: a correct and a wrong attempt of the same task. With ``evaluation`` its items, which no training
+    ``trl-preference``: a correct and a wrong attempt of the same task. ``trl-stepwise``: what was written for each
+    subgoal of a long task, and whether it was answered right. With ``evaluation`` its items, which no training
     may read, so in the format ``agent0`` only.
 
     Raises:
@@ -123,6 +126,34 @@ def _preferences(_: sqlite3.Connection, attempts: Iterator[Row]) -> Iterator[Row
             yield {"prompt": good["prompt"], "chosen": good["completion"], "rejected": bad["completion"]}
 
 
+def _stepwise(db: sqlite3.Connection, attempts: Iterator[Row]) -> Iterator[Row]:
+    for row in attempts:
+        verdicts = select(db, _SUBGOALS, (row["run"], row["attempt"]), parse=("subgoals",))
+        labels = verdicts[0]["subgoals"] if verdicts else []
+        steps = _steps(row, list_calls(db, row["run"], row["attempt"]), len(labels)) if row["transcript"] else []
+        judged = [*takewhile(lambda step: step[1] is not None, zip(steps, labels, strict=False))]
+        if judged:
+            completions, right = zip(*judged, strict=True)
+            yield {"prompt": row["question"], "completions": list(completions), "labels": list(right)}
+
+
+def _steps(row: Row, calls: list[Row], subgoals: int) -> list[str]:
+    """What the student wrote up to the answer to each subgoal, the last such answer where it gave several; up to the
+    attempt's end for the last. They end where a subgoal has none of its own."""
+    texts = [turn["content"] for turn in row["transcript"] if turn["role"] == "assistant"]
+    ends = {subgoals: len(texts)} if row["answer"] is not None else {}
+    for call in calls:
+        if call["tool"] == "submit_answer" and call["state"] == "ok" and isinstance(call["arguments"], dict):
+            ends[call["arguments"].get("subgoal")] = call["turn"] + 1
+    steps, start = list[str](), 0
+    for number in range(1, subgoals + 1):
+        if ends.get(number, 0) <= start:
+            break
+        steps.append("\n".join(texts[start : ends[number]]))
+        start = ends[number]
+    return steps
+
+
 def _conversation(row: Row) -> list[dict[str, str]]:
     return [_message(turn) for turn in row["transcript"] or []]
 
@@ -144,5 +175,6 @@ FORMATS: dict[str, Callable[[sqlite3.Connection, Iterator[Row]], Iterator[Row]]]
     "trl": _completions,
     "trl-messages": _messages,
     "trl-preference": _preferences,
+    "trl-stepwise": _stepwise,
     "trl-unpaired": _unpaired,
 }

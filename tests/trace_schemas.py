@@ -89,6 +89,47 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         ),
         extra=_OBJECT,
     ),
+    "inspect": {
+        "type": "object",
+        "required": ["version", "status", "eval", "samples"],
+        "properties": {
+            "version": {"const": 2},
+            "status": {"enum": ["started", "success", "cancelled", "error"]},
+            "eval": {"type": "object", "required": ["created", "task", "dataset", "model", "config"]},
+            "samples": {
+                "type": "array",
+                "items": _closed(
+                    ["id", "epoch", "input", "target"],
+                    id=_TEXT,
+                    epoch={"type": "integer", "minimum": 1},
+                    input=_TEXT,
+                    target=_TEXT,
+                    messages={
+                        "type": "array",
+                        "items": _closed(
+                            ["role", "content"],
+                            role={"enum": ["system", "user", "assistant", "tool"]},
+                            content={"type": ["string", "array"]},
+                            tool_calls={
+                                "type": "array",
+                                "items": _closed(
+                                    ["id", "function", "arguments"],
+                                    id=_TEXT,
+                                    type={"const": "function"},
+                                    function=_TEXT,
+                                    arguments=_OBJECT,
+                                ),
+                            },
+                            tool_call_id=_TEXT,
+                            function=_TEXT,
+                        ),
+                    },
+                    scores={"type": "object", "additionalProperties": {"required": ["value"]}},
+                    metadata=_OBJECT,
+                ),
+            },
+        },
+    },
     "openai-chat": {"type": "object", "required": ["messages"], "properties": {"messages": MESSAGES}},
     "openenv": _closed(
         ["schema_version", "turns"],
@@ -137,6 +178,28 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             "reward": {"type": ["number", "null"]},
             "info": _OBJECT,
             "metrics": {"type": "object", "additionalProperties": {"type": "number"}},
+        },
+    },
+    "verifiers-trace": {
+        "type": "object",
+        "required": ["version", "id", "task", "nodes", "rewards"],
+        "properties": {
+            "version": {"const": 1},
+            "nodes": {
+                "type": "array",
+                "items": _closed(
+                    ["parent", "message"],
+                    parent={"type": ["integer", "null"], "minimum": 0},
+                    message=MESSAGE,
+                    sampled={"type": "boolean"},
+                    token_ids=IDS,
+                    mask={"type": "array", "items": {"type": "boolean"}},
+                    logprobs=NUMBERS,
+                ),
+            },
+            "rewards": {
+                "additionalProperties": _closed(["score", "weight"], score={"type": "number"}, weight={}),
+            },
         },
     },
 }

@@ -29,6 +29,7 @@ ROWS = (
         frozenset({"prompt", "completion", "reward"}),
         frozenset({"answer", "example_id", "info", "task", "metrics"}),
     ),
+    FileKind("training traces of OpenEnv", "openenv", frozenset({"schema_version", "turns"})),
     FileKind("traces of verifiers", "verifiers-trace", frozenset({"nodes", "rewards", "task"})),
     FileKind("prompts and completions (TRL)", "trl", frozenset({"prompt", "completion"})),
     FileKind("conversations (OpenAI's chat format)", "openai-chat", frozenset({"messages"})),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from agent0.errors import ConfigError, DependencyError, NotFoundError, RequirementsError
 from agent0.infra.storage.documents import read_documents, require_same
+from agent0.infra.storage.eval_archive import eval_log
 from agent0.infra.storage.files import read_regular
 from agent0.infra.storage.row_formats import arrow_rows, csv_rows, parquet_rows, saved_files
 from agent0.ports.storage import FILE_MARK, BenchmarkFiles, Dataset, DocumentFolder, QuestionFile
@@ -135,7 +136,7 @@ def load(path: Path) -> Dataset:
         fix = "make setup EXTRAS=data. Or: pip install pyarrow"
         raise RequirementsError(f"{path.name} is read by pyarrow.", "Not installed: pyarrow.", fix) from error
     except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error) as error:
-        fix = "It must be UTF-8 text (JSON, CSV) or Parquet, or that packed by gzip."
+        fix = "It must be UTF-8 text (JSON, CSV), Parquet or a log of Inspect, or that packed by gzip."
         raise ConfigError(f"{path} cannot be read.", f"{error}.", fix) from error
 
 
@@ -154,13 +155,15 @@ def _saved(folder: Path) -> Dataset:
 def _text(data: bytes, name: str) -> str:
     if data.startswith(_GZIP):
         return _text(_unpacked(data), name)
+    if data.startswith(_ZIP):
+        return eval_log(data, LARGEST)
     if data.startswith(_PARQUET):
         return parquet_rows(data, LARGEST)
     text = data.decode("utf-16" if data.startswith(_UTF16) else "utf-8-sig")
     return csv_rows(text, LARGEST) if name.lower().removesuffix(".gz").endswith((".csv", ".tsv")) else text
 
 
-_GZIP, _PARQUET, _UTF16 = b"\x1f\x8b", b"PAR1", (b"\xff\xfe", b"\xfe\xff")
+_GZIP, _ZIP, _PARQUET, _UTF16 = b"\x1f\x8b", b"PK\x03\x04", b"PAR1", (b"\xff\xfe", b"\xfe\xff")
 
 
 def _unpacked(data: bytes) -> bytes:

@@ -10,7 +10,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from agent0.errors import ConfigError
+from agent0.errors import ConfigError, RequirementsError
 from agent0.infra.storage.files import whole_file
 from agent0.ports.storage import SURPLUS
 
@@ -61,6 +61,24 @@ def parquet_rows(data: bytes, most: int) -> str:
     if sum(group.total_byte_size for group in groups) > most:
         raise ValueError(f"more than {most >> 20} MiB unpacked")
     return _listed(file.read().to_pylist())
+
+
+def parquet_file(rows: Iterable[Mapping[str, object]]) -> bytes:
+    """Write rows of equal columns as a Parquet file.
+
+    Raises:
+        RequirementsError: pyarrow is not installed.
+    """
+    try:
+        import pyarrow  # noqa: PLC0415 - of an extra
+        from pyarrow import parquet  # noqa: PLC0415
+    except ImportError as error:
+        fix = "make setup EXTRAS=data. Or: pip install pyarrow"
+        raise RequirementsError("Parquet is written by pyarrow.", "Not installed: pyarrow.", fix) from error
+    out = pyarrow.BufferOutputStream()
+    parquet.write_table(pyarrow.Table.from_pylist([*rows]), out)
+    content: bytes = out.getvalue().to_pybytes()
+    return content
 
 
 def saved_files(folder: Path) -> list[Path]:

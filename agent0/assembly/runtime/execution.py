@@ -22,6 +22,7 @@ from agent0.assembly.validate.served_models import undecided, untrained, with_se
 from agent0.errors import Agent0Error, ConfigError, DependencyError, OperationError, RunFailedError
 from agent0.events.base import Recorded
 from agent0.events.runs import RunPaused, RunResumed, RunStarted
+from agent0.experiments.interchange.foreign_run import FOREIGN, FOREIGN_ID
 from agent0.experiments.smaller_run import difference, shrunk
 from agent0.infra.log.event_log import Log
 from agent0.infra.storage.datasets import LocalQuestions
@@ -106,6 +107,9 @@ def resumption(settings: Settings, row: Row) -> Recorded | None:
         OperationError: it was cancelled or deleted, or has no such servers.
     """
     name, status = str(row["run"]), row["status"]
+    if row["profile"] == FOREIGN and FOREIGN_ID.fullmatch(name) and status != "finished":
+        why = "Nothing of it is executed, so only its file has the rest."
+        raise OperationError(f"The import of run {name} was cut off.", why, f"agent0 trajectory import {row['name']}")
     if status in ("cancelled", "deleted"):
         why = f"A {status} run is over; start another."
         raise OperationError(f"Run {name} is {status}.", why, f"See: agent0 run show {name}")

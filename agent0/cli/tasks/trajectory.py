@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -16,7 +17,8 @@ from agent0.assembly.log.import_trajectories import TraceImport, import_trajecto
 from agent0.assembly.log.trajectory_check import check_tokens
 from agent0.cli import console, flags, lookup
 from agent0.errors import ConfigError, GateError
-from agent0.experiments.interchange.formats import expected_answer, written
+from agent0.experiments.interchange.formats import written
+from agent0.infra.storage.row_formats import parquet_file
 from agent0.ports.storage import Artifacts
 from agent0.projections.attempts import list_attempts, show_attempt
 from agent0.projections.evaluation_items import evaluated_run, list_items
@@ -28,17 +30,18 @@ from agent0.projections.trajectories import FORMATS as OWN_FORMATS
 from agent0.projections.trajectories import export as rows_of
 from agent0.projections.trajectories import whole_attempts
 from agent0.provenance.redaction import Patterns, Redaction, blanked_attempt
+from agent0.report.html.rendering import render
 
 Evaluation = Annotated[
     str, typer.Option(help="Items of this evaluation instead (its id, or a split, checkpoint or benchmark).")
 ]
 _CALLS = "turns tool_calls tool_ok"
 Format = Literal[
-    "jsonl", "trl", "trl-messages", "trl-preference", "trl-unpaired",
-    "atif", "openai-chat", "openenv", "pi", "verifiers",
+    "jsonl", "trl", "trl-messages", "trl-preference", "trl-prompt", "trl-stepwise", "trl-unpaired",
+    "atif", "html", "inspect", "openai-chat", "openenv", "parquet", "pi", "verifiers", "verifiers-trace",
 ]  # fmt: skip
 
-ForeignFormat = Literal["", "atif", "inspect", "openai-chat", "trl", "verifiers", "verifiers-trace"]
+ForeignFormat = Literal["", "atif", "inspect", "openai-chat", "openenv", "trl", "verifiers", "verifiers-trace"]
 FAULTS = 20
 """Attempts at fault that people see; --json has all."""
 LOSSES = 8
@@ -124,24 +127,33 @@ def export(
         typer.Option(metavar="REGEX", help="Blank out what matches; such an attempt loses its token ids."),
     ] = None,
 ) -> None:
-    """All attempts of a run as JSON lines on stdout, or the items of an evaluation, which are never training data."""
+    """All attempts of a run as JSON lines on stdout (or one page, one table), or the items of an evaluation, which are
+    never training data."""
+    if format == "parquet" and sys.stdout.isatty():
+        fix = f"Send it to a file: agent0 trajectory export {run} --format parquet > attempts.parquet"
+        raise ConfigError("Parquet is no text.", "", fix)
     patterns = Redaction.of(redact or []).patterns
     with lookup.tables() as db:
         name, artifacts = evaluated_run(db, run), artifact_store(flags.settings())
-        for row in _exported(db, name, format, artifacts, evaluation, patterns):
-            typer.echo(json.dumps(row, default=str))
+        rows = _exported(db, name, format, artifacts, evaluation, patterns)
+        if format == "parquet":
+            typer.echo(parquet_file(rows), nl=False)
+        elif format == "html":
+            typer.echo(render("attempts.html.jinja", run=name, attempts=rows))
+        else:
+            for row in rows:
+                typer.echo(json.dumps(row, default=str))
 
 
 def _exported(
     db: sqlite3.Connection, run: str, format: Format, artifacts: Artifacts, evaluation: str, patterns: Patterns
 ) -> Iterator[dict[str, Any]]:
     kind = "agent0" if format == "jsonl" else format
-    if evaluation or kind in OWN_FORMATS:
+    if kind in OWN_FORMATS or evaluation:
         yield from (blanked_attempt(row, patterns) for row in rows_of(db, run, kind, artifacts, evaluation))
         return
-    for row in whole_attempts(db, run, artifacts):
-        row["expected"] = expected_answer(row["proposal"])
-        yield from written(blanked_attempt(row, patterns), kind)
+    rows = (blanked_attempt(row, patterns) for row in whole_attempts(db, run, artifacts))
+    yield from rows if kind == "html" else written(rows, kind)
 
 
 def import_(

@@ -189,6 +189,7 @@ class ContentText(Foreign):
 
     type: str = "text"
     text: str | None = None
+    reasoning: str | None = None
 
 
 Content = str | list[ContentText] | None
@@ -198,8 +199,13 @@ def text_of(content: Content, losses: list[str]) -> str:
     """The text of a message's content; parts that are no text are added to ``losses``."""
     if content is None or isinstance(content, str):
         return content or ""
-    losses += [f"a part of type {part.type[:20]}" for part in content if part.text is None]
+    losses += [f"a part of type {part.type[:20]}" for part in content if part.text is None and part.reasoning is None]
     return "".join(part.text or "" for part in content)
+
+
+def thought_of(content: Content) -> str:
+    """The text of the parts of a message that are its writer's thoughts."""
+    return "" if isinstance(content, str) else "".join(part.reasoning or "" for part in content or ())
 
 
 def called_text(text: str, calls: Iterable[ForeignCall]) -> str:
@@ -254,12 +260,8 @@ def written_note(row: Mapping[str, Any], *, tokens: bool = True) -> Document:
     names = ("run", "attempt", "iteration", "answer", "correct", "reward", "end", "model", "student", "prompt", "seed")
     parts = [{name: part[name] for name in ("name", "value", "weight")} for part in row["reward_parts"]]
     note = {**{name: row[name] for name in names}, "task": row["proposal"], "reward_parts": parts}
-    if tokens:
-        note |= {
-            "states": [call["state"] for call in row["calls"] if not call["inner"]],
-            "trajectory": row["trajectory"],
-        }
-    return note
+    note["states"] = [call["state"] for call in row["calls"] if not call["inner"]]
+    return note | {"trajectory": row["trajectory"]} if tokens else note
 
 
 @dataclass(frozen=True)

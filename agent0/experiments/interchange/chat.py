@@ -1,9 +1,13 @@
 """Conversations as rows: OpenAI's chat JSONL (``messages``) and TRL's prompt-completion rows, with a reward or a label
 where the file has one. https://huggingface.co/docs/trl/dataset_formats"""
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
+from agent0.evaluation.benchmarks.rows import RowError
 from agent0.events.values import RewardPart
 from agent0.experiments.interchange import (
     OWN,
@@ -14,11 +18,12 @@ from agent0.experiments.interchange import (
     noted_parts,
     noted_task,
     noted_trajectory,
+    require_whole,
     shaped,
     unread_fields,
     written_note,
 )
-from agent0.experiments.interchange.messages import ChatMessage, conversation, written
+from agent0.experiments.interchange.messages import ChatMessage, conversation, split, written
 
 CHAT, TRL = "openai-chat", "trl"
 
@@ -28,7 +33,7 @@ class _Labelled(Foreign):
     label: bool | None = None
     answer: str | None = None
     model: str | None = None
-    metadata: Document | None = None
+    metadata: Document | str | None = None
 
 
 class _ChatRow(_Labelled):
@@ -69,11 +74,12 @@ def as_messages(content: str | Sequence[ChatMessage], role: str) -> list[ChatMes
 
 
 def _attempt(row: _Labelled, messages: Sequence[ChatMessage], location: str, format: str) -> ForeignAttempt:
-    extra, losses = row.metadata or {}, list[str]()
+    extra, losses = _metadata(row, location, format), list[str]()
     note = note_of(extra.get(OWN), location, format)
     transcript, calls = conversation(messages, losses, location, format, note)
     question = next((turn.content for turn in transcript if turn.role == "user"), "")
-    losses += [f"metadata.{name}"[:80] for name in extra if name != OWN] + unread_fields(row)
+    losses += [f"metadata.{name}"[:80] for name in extra if name != OWN]
+    losses += [] if note.attempt else unread_fields(row)
     total = row.reward if note.task is None else note.reward
     parts = () if total is None else (RewardPart(name="reward", value=total),)
     return ForeignAttempt(
@@ -94,6 +100,43 @@ def _attempt(row: _Labelled, messages: Sequence[ChatMessage], location: str, for
     )
 
 
+def _metadata(row: _Labelled, location: str, format: str) -> Document:
+    """What a row says besides; a table has it as the text of a JSON object."""
+    if not isinstance(row.metadata, str):
+        return row.metadata or {}
+    try:
+        metadata: object = json.loads(row.metadata)
+    except (ValueError, RecursionError):
+        metadata = None
+    if not isinstance(metadata, dict):
+        why = "Field 'metadata': its text is no JSON object."
+        raise RowError(location, "metadata", f"no row of {format}.", why, "Mend or leave out this row.")
+    require_whole(metadata, location, format)
+    return metadata
+
+
 def write_chat(row: Mapping[str, Any]) -> Iterator[Document]:
     """Write an exported attempt as one row; ``row`` is one of ``projections.trajectories``."""
     yield {"messages": written(row), "metadata": {OWN: written_note(row)}}
+
+
+def write_columns(row: Mapping[str, Any]) -> Iterator[Document]:
+    """Write an exported attempt as a row of a table that ``read_chat`` reads: each column has one type in all rows."""
+    tokens = row["trajectory"] or {}
+    yield {
+        **{name: row[name] for name in ("run", "task", "attempt", "iteration", "student", "reward")},
+        "messages": written(row),
+        "label": row["correct"],
+        "answer": row["expected"],
+        "model": row["model"],
+        **{name: tokens.get(name) for name in ("token_ids", "mask", "logprobs")},
+        "metadata": json.dumps({OWN: written_note(row)}, ensure_ascii=False),
+    }
+
+
+def write_prompts(rows: Iterable[Mapping[str, Any]]) -> Iterator[Document]:
+    """Write the task of exported attempts as TRL's prompt-only rows, each task once, with its answer where one is
+    computed: a column that reward functions get."""
+    for _, attempts in groupby(rows, key=itemgetter("task")):
+        row = next(attempts)
+        yield {"prompt": split(written(row))[0], "answer": row["expected"]}

@@ -1,6 +1,7 @@
 """The events of a foreign run: attempts of another framework's file as tasks, attempts, verdicts and rewards of a run
 of its own. Every id follows from the file, so that a file is one run however often it is imported."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -36,6 +37,8 @@ from agent0.tasks.splits import task_of
 
 FOREIGN = "imported"
 """The profile of a foreign run, and how its verdicts and reward sets are called, with the format behind the latter."""
+FOREIGN_ID = re.compile(rf"{FOREIGN}-[0-9a-f]{{12}}")
+"""What the id of a foreign run is like."""
 IMPORT = "import_trajectories"
 """What stands in the place of a handler's name in the events of a foreign run."""
 MOST_TASKS, MOST_ATTEMPTS = 20_000, 100_000

@@ -1,6 +1,6 @@
 """The formats of other frameworks by name: who reads a file of one, and how it is recognised."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,31 +25,38 @@ from agent0.provenance.foreign_files import foreign_format
 from agent0.tasks.families import families
 
 Read = Callable[[Mapping[str, Any], str], Iterator[ForeignAttempt]]
-Write = Callable[[Mapping[str, Any]], Iterator[Document]]
+Write = Callable[[Iterable[Mapping[str, Any]]], Iterator[Document]]
 
 
 @dataclass(frozen=True)
 class TraceFormat:
-    """A format: ``read`` makes attempts of a row of a file, ``write`` rows of an exported attempt; None: not done."""
+    """A format: ``read`` makes attempts of a row of a file, ``write`` rows of exported attempts; None: not done."""
 
     read: Read | None = None
     write: Write | None = None
 
 
+def _each(write: Callable[[Mapping[str, Any]], Iterator[Document]]) -> Write:
+    """A format in which every attempt stands alone."""
+    return lambda rows: (document for row in rows for document in write(row))
+
+
 FORMATS: Mapping[str, TraceFormat] = {
-    "atif": TraceFormat(atif.read, atif.write),
-    "verifiers": TraceFormat(verifiers.read, verifiers.write),
+    "atif": TraceFormat(atif.read, _each(atif.write)),
+    "verifiers": TraceFormat(verifiers.read, _each(verifiers.write)),
     chat.TRL: TraceFormat(chat.read_trl),
-    chat.CHAT: TraceFormat(chat.read_chat, chat.write_chat),
-    inspect_log.NAME: TraceFormat(inspect_log.read),
-    verifiers_trace.NAME: TraceFormat(verifiers_trace.read),
-    "openenv": TraceFormat(write=openenv.write),
-    "pi": TraceFormat(write=pi.write),
+    "trl-prompt": TraceFormat(write=chat.write_prompts),
+    chat.CHAT: TraceFormat(chat.read_chat, _each(chat.write_chat)),
+    "parquet": TraceFormat(write=_each(chat.write_columns)),
+    inspect_log.NAME: TraceFormat(inspect_log.read, inspect_log.write),
+    verifiers_trace.NAME: TraceFormat(verifiers_trace.read, _each(verifiers_trace.write)),
+    openenv.NAME: TraceFormat(openenv.read, _each(openenv.write)),
+    "pi": TraceFormat(write=_each(pi.write)),
 }
 
 
-def written(row: Mapping[str, Any], format: str) -> Iterator[Document]:
-    """The rows of ``format`` for one attempt of ``projections.trajectories.whole_attempts``.
+def written(rows: Iterable[Mapping[str, Any]], format: str) -> Iterator[Document]:
+    """The rows of ``format`` for attempts of ``projections.trajectories.whole_attempts``.
 
     Raises:
         ConfigError: attempts are not written in it.
@@ -57,7 +64,7 @@ def written(row: Mapping[str, Any], format: str) -> Iterator[Document]:
     write = FORMATS[format].write
     if write is None:
         raise ConfigError(f"Attempts are not written as {format}.", "", "See: agent0 trajectory export --help")
-    return write(row)
+    return write({**row, "expected": expected_answer(row["proposal"])} for row in rows)
 
 
 def expected_answer(proposal: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
-"""Logs of Inspect (UK AISI) as JSON: one document with samples, each with messages, a target and scores by scorer.
-https://inspect.aisi.org.uk/eval-logs.html"""
+"""Logs of Inspect (UK AISI) as JSON: one document with samples, each with messages, a target and scores by scorer; its
+archives (``.eval``) are read as one. https://inspect.aisi.org.uk/eval-logs.html"""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from pydantic import Field
@@ -12,12 +12,16 @@ from agent0.experiments.interchange import (
     Document,
     Foreign,
     ForeignAttempt,
+    LinkedTurn,
+    call_id,
+    linked_turns,
     note_of,
     noted_parts,
     noted_task,
     noted_trajectory,
     shaped,
     unread_fields,
+    written_note,
 )
 from agent0.experiments.interchange.chat import as_messages
 from agent0.experiments.interchange.messages import ChatMessage, conversation
@@ -107,3 +111,54 @@ def _parts(scores: Mapping[str, _InspectScore], losses: list[str]) -> tuple[Rewa
             losses.append(f"scores.{name}.value"[:80])
         losses += ["scores.explanation"] * bool(score.explanation)
     return tuple(parts)
+
+
+def write(rows: Iterable[Mapping[str, Any]]) -> Iterator[Document]:
+    """Write exported attempts as one log, each as a sample; ``rows`` are of ``projections.trajectories``."""
+    samples, first = list[Document](), dict[str, Any]()
+    for row in rows:
+        first = first or dict(row)
+        samples.append(_sample(row))
+    if samples:
+        model = first["model"] or first["student"]
+        task = {"task": first["run"], "created": first["time"], "model": f"{OWN}/{model}", "dataset": {}, "config": {}}
+        yield {"version": 2, "status": "success", "eval": task, "samples": samples}
+
+
+def _sample(row: Mapping[str, Any]) -> Document:
+    scores: Document = {}
+    if row["reward"] is not None:
+        scores["reward"] = {"value": row["reward"], "answer": row["answer"]}
+    if row["correct"] is not None:
+        scores["correct"] = {"value": "C" if row["correct"] else "I", "answer": row["answer"]}
+    return {
+        "id": row["task"],
+        "epoch": int(str(row["attempt"]).rpartition("-a")[2]) + 1,
+        "input": row["question"],
+        "target": row["expected"],
+        "messages": [_message(linked) for linked in linked_turns(row)],
+        "scores": scores,
+        "metadata": {OWN: written_note(row)},
+    }
+
+
+def _message(linked: LinkedTurn) -> Document:
+    turn = linked.turn
+    message: Document = {"role": turn["role"], "content": turn["content"]}
+    if turn.get("thinking"):
+        thought = {"type": "reasoning", "reasoning": turn["thinking"]}
+        message["content"] = [thought, {"type": "text", "text": turn["content"]}]
+    if linked.calls:
+        message["tool_calls"] = [
+            {
+                "id": call_id(call),
+                "type": "function",
+                "function": call["tool"] or "unknown",
+                "arguments": call["arguments"] or {},
+            }
+            for call in linked.calls
+        ]
+    if turn["role"] == "tool":
+        message |= {"function": turn["name"]} if turn.get("name") else {}
+        message |= {"tool_call_id": call_id(linked.answered)} if linked.answered else {}
+    return message

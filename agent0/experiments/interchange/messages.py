@@ -20,6 +20,7 @@ from agent0.experiments.interchange import (
     called_text,
     linked_turns,
     text_of,
+    thought_of,
     tool_use,
 )
 
@@ -32,11 +33,11 @@ class ChatFunction(Foreign):
 
 
 class ChatCall(Foreign):
-    """A tool call, its function within it or at its own level."""
+    """A tool call, its function within it, at its own level, or by name beside its arguments (Inspect)."""
 
     id: str | None = None
     type: str = "function"
-    function: ChatFunction | None = None
+    function: ChatFunction | str | None = None
     name: str | None = None
     arguments: str | Document = ""
 
@@ -50,6 +51,7 @@ class ChatMessage(Foreign):
     tool_calls: list[ChatCall] | None = None
     tool_call_id: str | None = None
     reasoning_content: str | None = None
+    function: str | None = None
 
 
 def conversation(
@@ -75,14 +77,15 @@ def conversation(
             for call in calls:
                 uses.append(tool_use(replace(call, state=states.get(len(uses), "")), turn))
             text = text if note.attempt else called_text(text, calls)
-        name, thought = message.name or "", message.reasoning_content or ""
+        name, thought = message.name or message.function or "", message.reasoning_content or thought_of(message.content)
         transcript.append(Turn(role=message.role, content=text, name=name, thinking=thought))
     return tuple(transcript), tuple(uses)
 
 
 def _call(call: ChatCall, output: str | None, field: str, location: str, format: str) -> ForeignCall:
-    name = call.function.name if call.function else call.name
-    arguments = call.function.arguments if call.function else call.arguments
+    inner = call.function if isinstance(call.function, ChatFunction) else None
+    name = inner.name if inner else call.function or call.name
+    arguments = inner.arguments if inner else call.arguments
     if not name:
         raise RowError(location, field, f"no row of {format}.", f"Field {field!r}: a call names no function.")
     try:

@@ -1,21 +1,26 @@
 """Traces of verifiers (version 1) as rows: a graph of messages, each with its tokens, and rewards with names."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import Field
 
 from agent0.events.values import RewardPart, Trajectory
 from agent0.experiments.interchange import (
+    OWN,
     Document,
-    ExportNote,
     Foreign,
     ForeignAttempt,
     TokenId,
+    note_of,
+    noted_parts,
+    noted_task,
     shaped,
     unread_fields,
+    written_note,
 )
-from agent0.experiments.interchange.messages import ChatMessage, conversation
+from agent0.experiments.interchange.atif import sampled_spans
+from agent0.experiments.interchange.messages import ChatMessage, conversation, written
 
 NAME = "verifiers-trace"
 
@@ -55,10 +60,11 @@ def read(row: Mapping[str, Any], location: str) -> Iterator[ForeignAttempt]:
         RowError: it is none.
     """
     trace, losses = shaped(_VerifiersTrace, row, location, NAME), list[str]()
+    note = note_of(trace.task.data.get(OWN), location, NAME)
     path = _path(trace.nodes)
     if left := len(trace.nodes) - len(path):
         losses.append(f"{left} messages of other branches")
-    transcript, calls = conversation([node.message for node in path], losses, location, NAME, ExportNote())
+    transcript, calls = conversation([node.message for node in path], losses, location, NAME, note)
     question = next((turn.content for turn in transcript if turn.role == "user"), "")
     scored = {name: reward for name, reward in trace.rewards.items() if reward is not None}
     parts = tuple(RewardPart(name=name[:80], value=each.score, weight=each.weight) for name, each in scored.items())
@@ -70,13 +76,22 @@ def read(row: Mapping[str, Any], location: str) -> Iterator[ForeignAttempt]:
         transcript,
         expected=answer if isinstance(answer, str) else "",
         group=trace.task.key or trace.task.hash or question,
+        answer=note.answer,
         calls=calls,
-        total=sum(each.score * each.weight for each in scored.values()) if scored else None,
-        parts=parts,
+        total=_total(scored.values()) if note.task is None else note.reward,
+        parts=noted_parts(note) or parts,
+        correct=note.correct,
         trajectory=trajectory,
         problem=problem,
+        model=note.model,
+        task=noted_task(note, location, NAME),
         losses=tuple(dict.fromkeys([*losses, *unread_fields(trace)])),
     )
+
+
+def _total(rewards: Iterable[_NamedReward]) -> float | None:
+    worths = [reward.score * reward.weight for reward in rewards]
+    return sum(worths) if worths else None
 
 
 def _path(nodes: Sequence[_TraceNode]) -> list[_TraceNode]:
@@ -102,3 +117,32 @@ def _trajectory(path: Sequence[_TraceNode]) -> tuple[Trajectory | None, str]:
     if not any(mask):
         return None, "the file has no token ids"
     return Trajectory(token_ids=tuple(ids), mask=tuple(mask), logprobs=tuple(logprobs)), ""
+
+
+def write(row: Mapping[str, Any]) -> Iterator[Document]:
+    """Write an exported attempt as a trace that is one path; ``row`` is one of ``projections.trajectories``. What was
+    read before a turn stands with that turn, masked."""
+    messages, spans = written(row), [*sampled_spans(row["trajectory"])]
+    answers = [n for n, message in enumerate(messages) if message["role"] == "assistant"]
+    sampled, at = dict(zip(answers[-len(spans) :], spans, strict=False)), 0
+    nodes = list[Document]()
+    for number, message in enumerate(messages):
+        node: Document = {"parent": number - 1 if number else None, "message": message}
+        if span := sampled.get(number):
+            prompt, completion = span["prompt_token_ids"][at:], span["completion_token_ids"]
+            at += len(prompt) + len(completion)
+            node |= {"token_ids": [*prompt, *completion], "mask": [False] * len(prompt) + [True] * len(completion)}
+            node |= {"sampled": True, "logprobs": span["logprobs"]}
+        nodes.append(node)
+    parts = {part["name"]: part for part in row["reward_parts"] if part["value"] is not None}
+    yield {
+        "version": 1,
+        "id": f"{row['run']}/{row['attempt']}",
+        "task": {
+            "type": row["family"],
+            "key": row["canonical"],
+            "data": {"prompt": row["question"], "answer": row["expected"], OWN: written_note(row, tokens=False)},
+        },
+        "nodes": nodes,
+        "rewards": {name: {"score": part["value"], "weight": part["weight"]} for name, part in parts.items()},
+    }
