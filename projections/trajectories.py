@@ -19,8 +19,8 @@ from agent0.projections.tool_calls import list_calls
 
 _ATTEMPTS = """
 SELECT attempts.run, attempts.task, attempts.attempt, iteration, domain, family, level, question, canonical, student,
-       attempts.seed, attempts.model, attempts.prompt, answer, correct, reward, end, tool_calls, tool_ok, grounded,
-       json_extract(body, '$.data.transcript') AS transcript,
+       attempts.seed, attempts.model, attempts.prompt, answer, correct, reward, end, turns, tool_calls, tool_ok,
+       grounded, json_extract(body, '$.data.transcript') AS transcript,
        json_extract(body, '$.data.transcript_artifact') AS transcript_artifact,
        json_extract(body, '$.data.trajectory') AS trajectory,
        json_extract(body, '$.data.trajectory_artifact') AS trajectory_artifact
@@ -28,7 +28,7 @@ FROM attempts JOIN tasks USING (run, task, iteration) JOIN events ON seq = attem
 WHERE attempts.run = ? ORDER BY iteration, attempts.task, number
 """
 _WHOLE = """
-SELECT attempted_seq, attempted AS time, turns, prompt_tokens, completion_tokens,
+SELECT attempted_seq, attempted AS time, prompt_tokens, completion_tokens,
        json_extract(body, '$.code_rev') AS code_rev
 FROM attempts JOIN events ON seq = attempted_seq WHERE attempts.run = ? AND attempts.attempt = ?
 """
@@ -141,6 +141,7 @@ def _steps(row: Row, calls: list[Row], subgoals: int) -> list[str]:
     """What the student wrote up to the answer to each subgoal, the last such answer where it gave several; up to the
     attempt's end for the last. They end where a subgoal has none of its own."""
     texts = [turn["content"] for turn in row["transcript"] if turn["role"] == "assistant"]
+    texts = texts[len(texts) - (row["turns"] or 0) :]  # a prompt may hold turns of examples
     ends = {subgoals: len(texts)} if row["answer"] is not None else {}
     for call in calls:
         if call["tool"] == "submit_answer" and call["state"] == "ok" and isinstance(call["arguments"], dict):

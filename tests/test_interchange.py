@@ -169,7 +169,7 @@ def test_a_graph_of_messages_is_the_path_to_its_last_one() -> None:
     [
         ("trl", {"prompt": [USER], "completion": [REPLY], "reward": 1.0}, [1.0], []),
         ("trl", {"prompt": "What is 2+2?", "completion": " 4", "label": True, "source": "web"}, [None], ["source"]),
-        ("openai-chat", {**CHAT, "tools": []}, [None], ["tools"]),
+        ("openai-chat", {**CHAT, "tools": [{}], "store": {}}, [None], ["tools"]),
         ("inspect", LOG, [1.0, 1.0], ["scores.explanation"]),
     ],
 )

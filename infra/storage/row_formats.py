@@ -63,6 +63,19 @@ def parquet_rows(data: bytes, most: int) -> str:
     return _listed(file.read().to_pylist())
 
 
+def unzstd(data: bytes, most: int) -> bytes:
+    """Read at most ``most`` bytes of what zstd packed. Raises ImportError without pyarrow, ValueError for what is
+    none."""
+    from pyarrow import BufferReader, CompressedInputStream  # noqa: PLC0415 - of an extra
+
+    try:
+        with CompressedInputStream(BufferReader(data), "zstd") as stream:
+            content: bytes = stream.read(most)
+            return content
+    except OSError as error:
+        raise ValueError(f"it is not packed by zstd: {error}") from error
+
+
 def parquet_file(rows: Iterable[Mapping[str, object]]) -> bytes:
     """Write rows of equal columns as a Parquet file.
 

@@ -169,9 +169,10 @@ def _unfit(text: object) -> str:
 
 
 def unread(value: object, field: str = "") -> Iterator[str]:
-    """Name the fields of ``value``, a row that was read, for which its class has no place."""
+    """Name the fields of ``value``, a row that was read, for which its class has no place; empty ones lose nothing."""
     if isinstance(value, Foreign):
-        yield from (f"{field}{name}"[:80] for name in value.model_extra or {})
+        extra = value.model_extra or {}
+        yield from (f"{field}{name}"[:80] for name, content in extra.items() if content not in (None, "", [], {}))
         for name in type(value).model_fields:
             yield from unread(getattr(value, name), f"{field}{name}.")
     elif isinstance(value, list):

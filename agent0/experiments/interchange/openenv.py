@@ -4,9 +4,10 @@ and a mask over prompt and completion, with the request that asked for each turn
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from agent0.evaluation.benchmarks.rows import RowError
+from agent0.events.values import Trajectory
 from agent0.experiments.interchange import (
     OWN,
     Document,
@@ -51,6 +52,14 @@ class _TracedTurn(Foreign):
     response: _Response | None = None
     metadata: Document | None = None
 
+    @model_validator(mode="after")
+    def require_one_length(self) -> "_TracedTurn":
+        """Require a mark for each token, and a log-probability for each that was sampled."""
+        tokens = len(self.prompt_token_ids) + len(self.completion_token_ids)
+        if len(self.loss_mask) != tokens or len(self.per_token_logps) != len(self.completion_token_ids):
+            raise ValueError("ids, loss_mask and per_token_logps differ in length")
+        return self
+
 
 class _TrainingTrace(Foreign):
     schema_version: Literal[1]
@@ -72,11 +81,7 @@ def read(row: Mapping[str, Any], location: str) -> Iterator[ForeignAttempt]:
         why = f"Field {field!r}: it is empty, and the ids alone do not say what was asked."
         raise RowError(location, field, f"no row of {NAME}.", why, "Write the traces with their requests.")
     transcript, calls = conversation(messages, losses, location, NAME, note)
-    generations = [
-        Generation("", tuple(turn.completion_token_ids), tuple(turn.per_token_logps), tuple(turn.prompt_token_ids))
-        for turn in trace.turns
-    ]
-    trajectory, problem = assemble(generations)
+    trajectory, problem = _trajectory(trace.turns)
     question = next((turn.content for turn in transcript if turn.role == "user"), "")
     losses += [f"metadata.{name}"[:80] for name in metadata if name != OWN] + unread_fields(trace)
     yield ForeignAttempt(
@@ -95,6 +100,23 @@ def read(row: Mapping[str, Any], location: str) -> Iterator[ForeignAttempt]:
         task=noted_task(note, location, NAME),
         losses=tuple(dict.fromkeys(losses)),
     )
+
+
+def _trajectory(turns: Sequence[_TracedTurn]) -> tuple[Trajectory | None, str]:
+    """The tokens of a trace, or why there are none; what its masks leave out is masked."""
+    generations = [
+        Generation("", tuple(turn.completion_token_ids), tuple(turn.per_token_logps), tuple(turn.prompt_token_ids))
+        for turn in turns
+    ]
+    trajectory, problem = assemble(generations)
+    if trajectory is None:
+        return None, problem
+    mask, logprobs = [*trajectory.mask], [*trajectory.logprobs]
+    for turn in turns:
+        for at in range(len(turn.prompt_token_ids), len(turn.loss_mask)):
+            if not turn.loss_mask[at]:
+                mask[at], logprobs[at] = 0, 0.0
+    return Trajectory(token_ids=trajectory.token_ids, mask=tuple(mask), logprobs=tuple(logprobs)), ""
 
 
 def _messages(turn: _TracedTurn) -> Sequence[ChatMessage]:
