@@ -144,8 +144,9 @@ def _steps(row: Row, calls: list[Row], subgoals: int) -> list[str]:
     texts = texts[len(texts) - (row["turns"] or 0) :]  # a prompt may hold turns of examples
     ends = {subgoals: len(texts)} if row["answer"] is not None else {}
     for call in calls:
-        if call["tool"] == "submit_answer" and call["state"] == "ok" and isinstance(call["arguments"], dict):
-            ends[call["arguments"].get("subgoal")] = call["turn"] + 1
+        subgoal = str(call["arguments"].get("subgoal", 0)) if isinstance(call["arguments"], dict) else ""
+        if call["tool"] == "submit_answer" and call["state"] == "ok" and subgoal.isdecimal():
+            ends[int(subgoal)] = call["turn"] + 1
     steps, start = list[str](), 0
     for number in range(1, subgoals + 1):
         if ends.get(number, 0) <= start:

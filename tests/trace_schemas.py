@@ -190,7 +190,12 @@ SCHEMAS: dict[str, dict[str, Any]] = {
                 "items": _closed(
                     ["parent", "message"],
                     parent={"type": ["integer", "null"], "minimum": 0},
-                    message=MESSAGE,
+                    message={
+                        "required": ["role", "content"],
+                        "properties": {"tool_calls": {"items": {"required": ["id", "name", "arguments"]}}},
+                        "if": {"properties": {"role": {"const": "tool"}}},
+                        "then": {"required": ["tool_call_id"]},
+                    },
                     sampled={"type": "boolean"},
                     token_ids=IDS,
                     mask={"type": "array", "items": {"type": "boolean"}},

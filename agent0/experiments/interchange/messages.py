@@ -83,9 +83,9 @@ def conversation(
 
 
 def _call(call: ChatCall, output: str | None, field: str, location: str, format: str) -> ForeignCall:
-    inner = call.function if isinstance(call.function, ChatFunction) else None
-    name = inner.name if inner else call.function or call.name
-    arguments = inner.arguments if inner else call.arguments
+    within = call.function
+    name = within.name if isinstance(within, ChatFunction) else within or call.name
+    arguments = within.arguments if isinstance(within, ChatFunction) else call.arguments
     if not name:
         raise RowError(location, field, f"no row of {format}.", f"Field {field!r}: a call names no function.")
     try:

@@ -29,17 +29,17 @@ from agent0.rollout.trajectories import assemble
 NAME = "openenv"
 
 
-class _Request(Foreign):
+class _TracedRequest(Foreign):
     messages: list[ChatMessage] = Field(default_factory=list)
     model: str = ""
 
 
-class _Choice(Foreign):
+class _TracedChoice(Foreign):
     message: ChatMessage
 
 
-class _Response(Foreign):
-    choices: list[_Choice] = Field(default_factory=list)
+class _TracedResponse(Foreign):
+    choices: list[_TracedChoice] = Field(default_factory=list)
 
 
 class _TracedTurn(Foreign):
@@ -48,8 +48,8 @@ class _TracedTurn(Foreign):
     completion_token_ids: list[TokenId]
     per_token_logps: list[float]
     loss_mask: list[Literal[0, 1]]
-    request: _Request | None = None
-    response: _Response | None = None
+    request: _TracedRequest | None = None
+    response: _TracedResponse | None = None
     metadata: Document | None = None
 
     @model_validator(mode="after")
@@ -96,7 +96,7 @@ def read(row: Mapping[str, Any], location: str) -> Iterator[ForeignAttempt]:
         correct=note.correct,
         trajectory=trajectory,
         problem=problem,
-        model=note.model or (trace.turns[-1].request or _Request()).model,
+        model=note.model or (trace.turns[-1].request or _TracedRequest()).model,
         task=noted_task(note, location, NAME),
         losses=tuple(dict.fromkeys(losses)),
     )

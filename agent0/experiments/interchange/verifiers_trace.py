@@ -51,6 +51,7 @@ class _VerifiersTrace(Foreign):
     task: _TraceTask
     nodes: list[_TraceNode]
     rewards: dict[str, _NamedReward | None]
+    info: Document = Field(default_factory=dict)
 
 
 def read(row: Mapping[str, Any], location: str) -> Iterator[ForeignAttempt]:
@@ -60,7 +61,7 @@ def read(row: Mapping[str, Any], location: str) -> Iterator[ForeignAttempt]:
         RowError: it is none.
     """
     trace, losses = shaped(_VerifiersTrace, row, location, NAME), list[str]()
-    note = note_of(trace.task.data.get(OWN), location, NAME)
+    note = note_of(trace.info.get(OWN), location, NAME)
     path = _path(trace.nodes)
     if left := len(trace.nodes) - len(path):
         losses.append(f"{left} messages of other branches")
@@ -85,8 +86,12 @@ def read(row: Mapping[str, Any], location: str) -> Iterator[ForeignAttempt]:
         problem=problem,
         model=note.model,
         task=noted_task(note, location, NAME),
-        losses=tuple(dict.fromkeys([*losses, *unread_fields(trace)])),
+        losses=tuple(dict.fromkeys([*losses, *_unread_info(trace), *unread_fields(trace)])),
     )
+
+
+def _unread_info(trace: _VerifiersTrace) -> list[str]:
+    return [f"info.{name}"[:80] for name in trace.info if name != OWN]
 
 
 def _total(rewards: Iterable[_NamedReward]) -> float | None:
@@ -119,6 +124,16 @@ def _trajectory(path: Sequence[_TraceNode]) -> tuple[Trajectory | None, str]:
     return Trajectory(token_ids=tuple(ids), mask=tuple(mask), logprobs=tuple(logprobs)), ""
 
 
+def _message(message: Document) -> Document:
+    """A message as traces have it: calls hold their name themselves, and every output names a call."""
+    if message["role"] == "tool":
+        return {"tool_call_id": "", **message}
+    if "tool_calls" not in message:
+        return message
+    calls = [{"id": call["id"], "type": "function", **call["function"]} for call in message["tool_calls"]]
+    return message | {"tool_calls": calls}
+
+
 def write(row: Mapping[str, Any]) -> Iterator[Document]:
     """Write an exported attempt as a trace that is one path; ``row`` is one of ``projections.trajectories``. What was
     read before a turn stands with that turn, masked."""
@@ -127,7 +142,7 @@ def write(row: Mapping[str, Any]) -> Iterator[Document]:
     sampled, at = dict(zip(answers[-len(spans) :], spans, strict=False)), 0
     nodes = list[Document]()
     for number, message in enumerate(messages):
-        node: Document = {"parent": number - 1 if number else None, "message": message}
+        node: Document = {"parent": number - 1 if number else None, "message": _message(message)}
         if span := sampled.get(number):
             prompt, completion = span["prompt_token_ids"][at:], span["completion_token_ids"]
             at += len(prompt) + len(completion)
@@ -141,8 +156,10 @@ def write(row: Mapping[str, Any]) -> Iterator[Document]:
         "task": {
             "type": row["family"],
             "key": row["canonical"],
-            "data": {"prompt": row["question"], "answer": row["expected"], OWN: written_note(row, tokens=False)},
+            "data": {"prompt": row["question"], "answer": row["expected"]},
         },
+        "agent": {"config": {"model": row["model"] or row["student"]}, "name": OWN},
         "nodes": nodes,
         "rewards": {name: {"score": part["value"], "weight": part["weight"]} for name, part in parts.items()},
+        "info": {OWN: written_note(row, tokens=False)},
     }
