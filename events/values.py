@@ -58,6 +58,8 @@ QUESTIONS, DOCUMENTS = "questions", "documents"
 domain, too). Neither is registered: there is nothing to draw or to solve."""
 
 
+REPAIR = "repair"
+"""The domain of tasks that ask to change files until tests pass which nobody sees."""
 JUDGED = "judged"
 """The kind of a row's answer that a judge model compares, where one is named."""
 
@@ -73,10 +75,19 @@ class Passage(Value):
     quotation: str = ""
 
 
+class Repository(Value):
+    """The files that a task asks to change. ``tree`` is the manifest of the work folder that an attempt begins with,
+    ``hidden`` what decides about it, which no student sees; ``package``: whose files they are."""
+
+    package: str
+    tree: Artifact
+    hidden: Artifact
+
+
 class SourceRow(Value):
     """The row of a file of questions that a task is, or the passage of a document that it is about, with what decides
     about answers to it: the published ``answer``, or where a program is asked for ``tests`` of its function ``entry``,
-    which ``answer`` passes."""
+    which ``answer`` passes. Where it asks to change a ``repository``, an answer names a work folder."""
 
     id: str
     epoch: int = 0
@@ -92,6 +103,8 @@ class SourceRow(Value):
     """Of the run's tools, those that may be called for it; ``none`` alone: none; empty: all."""
     passage: Annotated[str, NOT_EMPTY] = ""
     """The text of the passage, where the student reads it before the question."""
+    repository: Annotated[Repository | None, NOT_EMPTY] = None
+    """Of a mined task."""
 
 
 class Task(Value):

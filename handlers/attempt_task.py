@@ -32,7 +32,7 @@ async def attempt_task(
     ports = conditions(event, run, models, sandbox, tool_cache, artifacts, web, tools)
     long = event.proposal.kind == "long"
     prompt = student_prompt(ports.config, event.proposal.domain, long=long)
-    attempt = await step(begin(event.proposal, prompt, ports.config, ports.tools), ports)
+    attempt = await step(begin(event.proposal, prompt, ports.config, ports.tools).but(work=ports.start), ports)
     while attempt.end is None and not long:
         attempt = await step(attempt, ports)
     if program := program_of(event.proposal, [turn.text for turn in attempt.written]):

@@ -18,6 +18,7 @@ from agent0.tasks.documents import draw_passage
 from agent0.tasks.families import task_length
 from agent0.tasks.near_copies import near_copies
 from agent0.tasks.questions import place, rows_of_iteration
+from agent0.verification.repositories.mined_task import keep_repository
 
 REQUESTED = {"task", "iteration", "slot", "teacher", "seed"}
 """Fields of a request that its proposal repeats."""
@@ -30,7 +31,7 @@ async def propose_task(
     """Generate one proposal, of a task or of a question about a passage, or take the next row of the file of questions;
     text that holds no task is recorded with its problem, not raised."""
     if event.family == QUESTIONS:
-        return [_row(event, run, question_file)]
+        return [_row(event, run, question_file, artifacts)]
     write = _write_about if event.family == DOCUMENTS else _write
     instructions, draft = await write(event, run, models, question_file)
     draft = _apart(draft, run, question_file)
@@ -109,14 +110,16 @@ def _bias(event: TaskRequested, run: RunState) -> Sequence[tuple[str, float]]:
     return exploring_bias(run.config.teacher, event.slot - rows, run.config.tasks - rows)
 
 
-def _row(event: TaskRequested, run: RunState, file: QuestionFile) -> TaskProposed:
-    """The row whose turn it is, as the proposal."""
+def _row(event: TaskRequested, run: RunState, file: QuestionFile, artifacts: Artifacts) -> TaskProposed:
+    """The row whose turn it is, as the proposal; files that it names are stored with the run's."""
     rows = questions(file, run.config.questions).tasks["train"]
     levels = tuple(row.level for row in rows) if run.config.curriculum.kind == "rising" else ()
     before = sum(task.family == QUESTIONS and task.slot < event.slot for task in run.tasks.values())
     epoch, index = place(run.rows_before + before, len(rows), run.config.seed, levels)
     task = rows[index]
     assert task.row is not None  # noqa: S101 - of a file
+    if task.row.repository:
+        keep_repository(task.row.repository, file.files(run.config.questions), artifacts)
     return TaskProposed(
         **event.model_dump(include=REQUESTED),
         text=f"Row {task.row.id}, epoch {epoch}",

@@ -33,10 +33,11 @@ async def solve_submission(
     require_plugins(run.config)
     ports = conditions(request, run, models, sandbox, tool_cache, artifacts, web, tools)
     prompt = student_prompt(run.config.student, event.proposal.domain, long=event.proposal.kind == "long")
-    attempt = await step(begin(event.proposal, prompt, run.config.student, ports.tools), ports)
+    attempt = begin(event.proposal, prompt, run.config.student, ports.tools).but(work=ports.start)
+    attempt = await step(attempt, ports)
     while attempt.end is None:
         attempt = await step(attempt, ports)
     events = await to_events(request, attempt, artifacts)
     attempted = next(effect for effect in events if isinstance(effect, TaskAttempted))
-    verdict = await submission_verdict(event, attempted, run.config.verification, verifier_sandbox)
+    verdict = await submission_verdict(event, attempted, run.config.verification, verifier_sandbox, artifacts)
     return [*events, verdict]

@@ -6,6 +6,7 @@ from agent0.events.tasks import TaskAttempted
 from agent0.handlers import on
 from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
+from agent0.ports.storage import Artifacts
 from agent0.run.lifecycle import RunState
 from agent0.verification.panel.opinion import judge_opinion
 from agent0.verification.verdicts import task_of, verdicts
@@ -13,8 +14,12 @@ from agent0.verification.verdicts import task_of, verdicts
 
 @on(TaskAttempted, ReactionDropped, long=True, roles=("judge",))
 async def verify_result(
-    event: TaskAttempted | ReactionDropped, run: RunState, verifier_sandbox: Sandbox, models: Models
+    event: TaskAttempted | ReactionDropped,
+    run: RunState,
+    verifier_sandbox: Sandbox,
+    models: Models,
+    artifacts: Artifacts,
 ) -> list[Event]:
     """Return a verdict for each attempt that can be decided at this event."""
     ask = judge_opinion(models, run.config.verification.judge, run.config.seed, run.run, task_of(event))
-    return [*await verdicts(event, run, verifier_sandbox, ask)]
+    return [*await verdicts(event, run, verifier_sandbox, ask, artifacts)]

@@ -94,6 +94,7 @@ def test_the_best_verifier_is_asked() -> None:
     assert list(verifiers()) == [
         "checked",
         "exact",
+        "hidden_tests",
         "checker",
         "tests",
         "execution",

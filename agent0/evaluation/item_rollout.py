@@ -4,6 +4,7 @@ too, so that pass@k with the verifier as selector is known beside accuracy."""
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 
 from agent0.evaluation.benchmarks import Item as BenchmarkItem
@@ -14,10 +15,10 @@ from agent0.events.values import Artifact, Task
 from agent0.grading import Grade
 from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
-from agent0.ports.storage import QuestionFile
+from agent0.ports.storage import Artifacts, QuestionFile
 from agent0.ports.web import Web
 from agent0.rollout.attempt import AttemptResult
-from agent0.rollout.student import Conditions, solve, student_of, student_prompt
+from agent0.rollout.student import Conditions, solve, start_folder, student_of, student_prompt
 from agent0.rollout.tool_prompts import opening
 from agent0.rollout.workspace_store import Scratch
 from agent0.state.run_state import RunState
@@ -29,6 +30,7 @@ from agent0.tools.snapshots import save
 from agent0.verification.panel import VerificationContext
 from agent0.verification.panel.opinion import judge_opinion
 from agent0.verification.programs.source import written_program
+from agent0.verification.repositories.mined_task import keep_repository
 from agent0.verification.verifiers import Verdict, verifier_for
 from agent0.verification.verifiers.tests import UNANSWERED, program_of
 
@@ -181,19 +183,22 @@ def _conditions(
 
 @dataclass(frozen=True)
 class _Verify:
-    """How an answer is verified: by the verifiers and rules of the run."""
+    """How an answer is verified: by the verifiers and rules of the run. ``files`` has those that its rows name."""
 
     sandbox: Sandbox
     context: VerificationContext
+    files: Callable[[], Artifacts]
 
-    async def verdict(self, task: Task, answer: str | None) -> Verdict:
-        """Verify one answer: right, wrong or undecided."""
-        return (await verifier_for(task).judge(task, [answer], self.sandbox, self.context))[0]
+    async def verdict(self, task: Task, answer: str | None, artifacts: Artifacts) -> Verdict:
+        """Verify one answer, which may name a folder of ``artifacts``: right, wrong or undecided."""
+        context = replace(self.context, artifacts=artifacts)
+        return (await verifier_for(task).judge(task, [answer], self.sandbox, context))[0]
 
 
 def _verify(run: RunState, ports: RolloutPorts) -> _Verify:
     ask = judge_opinion(ports.models, run.config.verification.judge, run.config.seed, run.run)
-    return _Verify(ports.verifier_sandbox, VerificationContext(rules=run.config.verification, ask=ask))
+    files = partial(ports.question_file.files, run.config.questions)
+    return _Verify(ports.verifier_sandbox, VerificationContext(rules=run.config.verification, ask=ask), files)
 
 
 async def _solved(task: Task, conditions: Conditions, verify: _Verify) -> tuple[AttemptResult, Verdict]:
@@ -201,10 +206,13 @@ async def _solved(task: Task, conditions: Conditions, verify: _Verify) -> tuple[
     config = student_of(conditions.config, task)
     conditions = replace(conditions, config=config, prefill=conditions.prefill if config.uses_tools else "")
     prompt = student_prompt(conditions.config, task.domain, long=task.kind == "long")
+    if task.row and task.row.repository:
+        keep_repository(task.row.repository, verify.files(), conditions.artifacts)
+        conditions = replace(conditions, start=start_folder(task), by_files=True)
     solved = await solve(task, prompt, conditions)
     if program := program_of(task, _written(solved)):
         solved = replace(solved, answer=program, end="answered" if solved.end in UNANSWERED else solved.end)
-    return solved, await verify.verdict(task, solved.answer)
+    return solved, await verify.verdict(task, solved.answer, conditions.artifacts)
 
 
 async def _within(

@@ -19,11 +19,13 @@ SURPLUS = ""
 
 @dataclass(frozen=True)
 class Dataset:
-    """One file of rows, or several in one: ``sha256`` is that of its bytes as they lie there."""
+    """One file of rows, or several in one: ``sha256`` is that of its bytes as they lie there. ``mined``: a folder of
+    mined tasks, a line for each."""
 
     name: str
     text: str
     sha256: str
+    mined: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,14 @@ class QuestionFile(Protocol):
         Raises:
             DependencyError: it is not there, or has another digest than ``plan`` where that names one.
             ConfigError: it cannot be read. RequirementsError: it is Parquet, whose reader is not installed.
+        """
+        ...
+
+    def files(self, plan: QuestionsConfig) -> "Artifacts":
+        """Open the files that rows of ``plan`` name, where it names folders of mined tasks. Nothing is put there.
+
+        Raises:
+            DependencyError: a folder is not there. ConfigError: it cannot be read.
         """
         ...
 

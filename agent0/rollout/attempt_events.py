@@ -12,7 +12,7 @@ from agent0.ports.storage import Artifacts
 from agent0.ports.web import Web
 from agent0.rollout.attempt import AttemptProgress, AttemptResult
 from agent0.rollout.claim_check import claim, claim_turns, put_progress
-from agent0.rollout.student import Conditions, conclude, student_of
+from agent0.rollout.student import Conditions, conclude, start_folder, student_of
 from agent0.rollout.tool_patterns import repeated
 from agent0.state.run_state import RunState
 from agent0.tools.cache import ToolCache
@@ -30,6 +30,7 @@ def conditions(
     tools: Mapping[str, Tool],
 ) -> Conditions:
     """The conditions of every turn of the attempt that ``event`` belongs to."""
+    start = start_folder(event.proposal)
     return Conditions(
         models.open(run.config.student.in_rollouts()),
         student_of(run.config.student, event.proposal),
@@ -42,6 +43,8 @@ def conditions(
         policy=run.config.policy,
         web=web,
         tools=tools,
+        start=start,
+        by_files=start is not None,
         joint=True,
         task=event.task,
         attempt=event.attempt,

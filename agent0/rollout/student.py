@@ -29,6 +29,7 @@ from agent0.tools import control_names, tools
 from agent0.tools.cache import ToolCache
 from agent0.tools.calling import call_tool
 from agent0.tools.definition import Tool
+from agent0.tools.snapshots import as_answer
 from agent0.tools.workspace import Done, Workspace
 
 _NOBODYS_FAULT = (ToolState.BUSY, ToolState.CANCELLED, ToolState.SANDBOX_ERROR)
@@ -43,9 +44,9 @@ class Conditions:
     """What stays the same throughout an attempt.
 
     ``artifacts`` hold its work folders, ``start`` is the manifest of the one it begins with (None: an empty one),
-    ``prefill`` begins its first turn only, ``temperature`` None is the configured one, ``tools`` None are the
-    registered ones. ``joint``: a server may draw its turns together with those of other attempts, which is recorded.
-    ``task`` and ``attempt`` are its subject tokens.
+    ``by_files``: its answer is the one it leaves. ``prefill`` begins its first turn only, ``temperature`` None is the
+    configured one, ``tools`` None are the registered ones. ``joint``: a server may draw its turns together with those
+    of other attempts, which is recorded. ``task`` and ``attempt`` are its subject tokens.
     """
 
     model: Model
@@ -62,6 +63,7 @@ class Conditions:
     web: Web | None = None
     tools: Mapping[str, Tool] | None = None
     start: Artifact | None = None
+    by_files: bool = False
     joint: bool = False
     task: str = ""
     attempt: str = ""
@@ -81,6 +83,11 @@ def student_of(config: StudentConfig, task: Task) -> StudentConfig:
     if not task.row or not task.row.tools:
         return config
     return config.model_copy(update={"tools": tuple(name for name in config.tools if name in task.row.tools)})
+
+
+def start_folder(task: Task) -> Artifact | None:
+    """The work folder that ``task`` asks to change; None where it asks for none."""
+    return task.row.repository.tree if task.row and task.row.repository else None
 
 
 async def solve(task: Task, prompt: Prompt, conditions: Conditions) -> AttemptResult:
@@ -165,7 +172,16 @@ async def step(progress: AttemptProgress, conditions: Conditions) -> AttemptProg
     progress = progress.wrote(written, len(parsed.errors) + sum(bool(call.error) for call in parsed.calls))
     progress = await _react(progress, parsed, written.finish == "length", conditions)
     progress = progress if progress.end or progress.turns else progress.but(end="turn_limit")
+    progress = _with_files(progress) if conditions.by_files else progress
     return await _criticised(progress, conditions) if config.self_critique else progress
+
+
+def _with_files(progress: AttemptProgress) -> AttemptProgress:
+    """Once an attempt has ended, the work folder that it leaves as its answer, however it ended."""
+    if progress.end is None:
+        return progress
+    end = "answered" if progress.end == "no_answer" else progress.end
+    return progress.but(answer=as_answer(progress.work), end=end)
 
 
 async def _criticised(progress: AttemptProgress, conditions: Conditions) -> AttemptProgress:

@@ -53,7 +53,8 @@ class QuestionsConfig(Frozen):
     file: str = Field(
         "",
         description="file of questions with answers, as GSM8K, MATH, SVAMP and MBPP are published or with the columns "
-        "named here (JSON, JSON lines, CSV, Parquet, a saved data set); empty: none. run start --questions",
+        "named here (JSON, JSON lines, CSV, Parquet, a saved data set), or a folder of mined tasks; empty: none. "
+        "run start --questions",
     )
     share: float = Field(1.0, gt=0, le=1, description="share of tasks that are its rows; a teacher proposes the others")
     heldout: str = Field(

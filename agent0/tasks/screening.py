@@ -170,7 +170,7 @@ def _refusal(entry: Proposed, proposal: Task, duplicate: bool, findings: Finding
     """Why a well-formed proposal is refused whatever its wording. Validity comes first."""
     if proposal.domain != entry.domain and proposal.family != QUESTIONS:  # a row may name its own
         return "off_target", f"asked for {entry.domain}, got {proposal.domain}"
-    if proposal.kind != entry.kind:
+    if proposal.kind != entry.kind and proposal.row is None:
         return "off_target", f"asked for a {entry.kind} task, got a {proposal.kind} one"
     if fault := rejection(proposal.family, proposal.question):
         return fault

@@ -2,6 +2,7 @@
 manifests, unchanged files are stored once, and a rollback names an older manifest."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -17,6 +18,7 @@ MOST_FILES, MOST_BYTES = 1500, 60 << 20
 LONGEST_NAME, LONGEST_PART = 1000, 255
 """Characters of a path, bytes between two slashes."""
 _PAGE = 4096
+_ANSWER = re.compile(r"files ([0-9a-f]{64}) (\d{1,9})")
 
 
 @dataclass(frozen=True)
@@ -107,3 +109,21 @@ def difference(before: Mapping[str, Artifact], after: Mapping[str, Artifact]) ->
             kind: Literal["added", "removed", "changed"] = "changed" if old and new else "added" if new else "removed"
             out.append(FileChange(name, kind, old.size if old else None, new.size if new else None))
     return out
+
+
+def as_answer(manifest: Artifact | None) -> str | None:
+    """Write a work folder as an answer; None for an empty one."""
+    return f"files {manifest.sha256} {manifest.size}" if manifest else None
+
+
+def answered_folder(answer: str | None) -> Artifact | None:
+    """The work folder that an answer names; None where it names none."""
+    match = _ANSWER.fullmatch(answer or "")
+    return Artifact(sha256=match[1], size=int(match[2]), media=MEDIA) if match else None
+
+
+def copy_folder(manifest: Artifact, source: Artifacts, target: Artifacts) -> None:
+    """Store a folder of ``source`` in ``target``, too; errors as for ``load``."""
+    for entry in entries(manifest, source).values():
+        target.put(source.get(entry))
+    target.put(source.get(manifest), MEDIA)

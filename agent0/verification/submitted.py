@@ -7,6 +7,7 @@ from agent0.events.submissions import TaskSubmitted
 from agent0.events.tasks import AttemptRequested, ResultVerified, TaskAttempted
 from agent0.events.values import Task
 from agent0.ports.sandbox import Sandbox
+from agent0.ports.storage import Artifacts
 from agent0.rollout.teacher import read_proposal
 from agent0.settings import RunConfig, VerificationConfig
 from agent0.state.run_state import RunState
@@ -47,14 +48,14 @@ def state_of(event: TaskSubmitted) -> RunState:
 
 
 async def submission_verdict(
-    event: TaskSubmitted, attempted: TaskAttempted, rules: VerificationConfig, sandbox: Sandbox
+    event: TaskSubmitted, attempted: TaskAttempted, rules: VerificationConfig, sandbox: Sandbox, artifacts: Artifacts
 ) -> ResultVerified:
     """Verify ``attempted`` by the answer that came with the task, else by computing it; undecided where neither can be.
 
     Raises:
         SandboxUnavailableError: something would have to be run, and there is no sandbox.
     """
-    context, task = VerificationContext((attempted.computed,), rules), event.proposal
+    context, task = VerificationContext((attempted.computed,), rules, artifacts=artifacts), event.proposal
     judge = verifier_for(task, rules.unchecked)
     if event.expected:
         verdict = await compare_answer(event.expected, attempted.answer, sandbox)

@@ -5,6 +5,7 @@ from agent0.events.base import Event
 from agent0.events.tasks import ResultVerified, TaskAttempted
 from agent0.events.values import Task
 from agent0.ports.sandbox import Sandbox
+from agent0.ports.storage import Artifacts
 from agent0.settings import VerificationConfig
 from agent0.state.run_state import AttemptState, RunState, TaskState
 from agent0.verification.panel import Opinion, VerificationContext
@@ -18,12 +19,17 @@ _ENDING = ("attempt_task", "continue_attempt", HANDLER)
 
 
 async def verdicts(
-    event: Event, run: RunState, sandbox: Sandbox, ask: Opinion | None, rules: VerificationConfig | None = None
+    event: Event,
+    run: RunState,
+    sandbox: Sandbox,
+    ask: Opinion | None,
+    artifacts: Artifacts,
+    rules: VerificationConfig | None = None,
 ) -> list[ResultVerified]:
     """Verify the attempts that ``event`` completes; returns one ``ResultVerified`` each.
 
     A collective verifier gives all of a task's verdicts when its last attempt is in. ``run`` is the state just after
-    ``event``, ``ask`` how to query the judge model; ``rules`` None: the run's own.
+    ``event``, ``ask`` how to query the judge model, ``artifacts`` hold work folders; ``rules`` None: the run's own.
 
     Raises:
         SandboxUnavailableError: something would have to be run, and there is no sandbox.
@@ -34,7 +40,7 @@ async def verdicts(
         return []
     name, proposal = task_of(event), _proposal(event, run)
     judge = verifier_for(proposal, rules.unchecked)
-    context = VerificationContext(tuple(attempt.computed for attempt in attempts.values()), rules, ask)
+    context = VerificationContext(tuple(attempt.computed for attempt in attempts.values()), rules, ask, artifacts)
     answers = [a.answer for a in attempts.values()]
     judged = await judge.judge(proposal, answers, sandbox, context)
     subgoal_answers = event.subgoals if isinstance(event, TaskAttempted) else ()

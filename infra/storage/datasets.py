@@ -10,8 +10,9 @@ from agent0.errors import ConfigError, DependencyError, NotFoundError, Requireme
 from agent0.infra.storage.documents import read_documents, require_same
 from agent0.infra.storage.eval_archive import eval_log
 from agent0.infra.storage.files import read_regular
+from agent0.infra.storage.mined_tasks import MinedFiles, is_mined, read_mined_tasks
 from agent0.infra.storage.row_formats import arrow_rows, csv_rows, parquet_rows, saved_files
-from agent0.ports.storage import FILE_MARK, BenchmarkFiles, Dataset, DocumentFolder, QuestionFile
+from agent0.ports.storage import FILE_MARK, Artifacts, BenchmarkFiles, Dataset, DocumentFolder, QuestionFile
 from agent0.settings import DocumentsConfig, QuestionsConfig
 
 LARGEST = 512 << 20
@@ -42,6 +43,7 @@ class LocalQuestions(QuestionFile):
     def __init__(self, home: Path | None = None) -> None:
         self._read: dict[tuple[str, str], Dataset] = {}
         self._folders: dict[tuple[str, str], DocumentFolder] = {}
+        self._files: dict[tuple[str, str], MinedFiles] = {}
         self._home = home
 
     def read(self, plan: QuestionsConfig) -> Dataset:
@@ -59,6 +61,14 @@ class LocalQuestions(QuestionFile):
                 return rows
             self._read[key] = rows
         return self._read[key]
+
+    def files(self, plan: QuestionsConfig) -> Artifacts:
+        """As ``QuestionFile.files``."""
+        key = plan.file, plan.heldout
+        if key not in self._files:
+            require_questions(plan)
+            self._files[key] = MinedFiles([Path(name) for name in key if name])
+        return self._files[key]
 
     def documents(self, plan: DocumentsConfig) -> DocumentFolder:
         """As ``QuestionFile.documents``."""
@@ -121,7 +131,8 @@ def _candidates(folder: Path, names: Sequence[str], what: str) -> Iterator[Path]
 
 
 def load(path: Path) -> Dataset:
-    """Read a whole file as text, or a folder that Hugging Face's ``save_to_disk`` wrote; what is no JSON becomes it.
+    """Read a whole file as text, a folder that Hugging Face's ``save_to_disk`` wrote, or one of mined tasks; what is no
+    JSON becomes it.
 
     Raises:
         ConfigError: too large, damaged, or no text.
@@ -129,7 +140,7 @@ def load(path: Path) -> Dataset:
     """
     try:
         if path.is_dir():
-            return _saved(path)
+            return read_mined_tasks(path) if is_mined(path) else _saved(path)
         data = read_regular(path, LARGEST)
         return Dataset(path.name, _text(data, path.name), hashlib.sha256(data).hexdigest())
     except ImportError as error:

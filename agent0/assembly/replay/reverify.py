@@ -36,6 +36,7 @@ from agent0.experiments.interchange.foreign_run import IMPORT
 from agent0.experiments.verdict_diff import VerdictPair, difference, recorded_opinion
 from agent0.infra.log.event_log import Log
 from agent0.ports.sandbox import Sandbox
+from agent0.ports.storage import Artifacts
 from agent0.provenance.fork_history import read_whole
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RunConfig, Settings, VerificationConfig
@@ -90,6 +91,7 @@ class _Decider:
     name: str
     rules: VerificationConfig
     sandbox: Sandbox
+    artifacts: Artifacts
     stored: _RecordedVerdicts
     earlier: Mapping[str, Sequence[Event]]
     judge: NewJudge | None = None
@@ -111,7 +113,7 @@ class _Decider:
         event, state = case.cause.event, case.state
         try:
             ask = self._opinion(event, state)
-            return await verdicts(event, state, self.sandbox, ask, self.rules)
+            return await verdicts(event, state, self.sandbox, ask, self.artifacts, self.rules)
         except Exception as error:  # a verifier is anybody's code: one old event must not end the rest
             if isinstance(error, Agent0Error) and error.kind.retryable:
                 raise
@@ -133,9 +135,8 @@ class _Decider:
 
     def events_of(self, case: _DecisionPoint, events: Sequence[Event]) -> list[Recorded]:
         """As they are written down, each under an id that follows from its cause."""
-        cause = case.cause.id
-        ids = (experiment_event_id(self.name, cause, number) for number in range(len(events)))
-        return [named(self.name, event, id, cause) for event, id in zip(events, ids, strict=True)]
+        ids = (experiment_event_id(self.name, case.cause.id, number) for number in range(len(events)))
+        return [named(self.name, event, id, case.cause.id) for event, id in zip(events, ids, strict=True)]
 
 
 @dataclass
@@ -184,12 +185,12 @@ async def reverify(
         plan = planned(original, request.changes, request.asks)
         start = start_of("reverify", request.name, request.run, until, plan.verification.model_dump(mode="json"))
         check_same(name, begun, start)
-        sandbox = await open_port("verifier_sandbox", settings, artifact_store(settings))
+        sandbox = await open_port("verifier_sandbox", settings, artifacts := artifact_store(settings))
         stack.push_async_callback(sandbox.close)
         stored = await _stored(log, request.run, start.until)
         stored_events = [r async for r in log.read(name)] if request.commit else []
         judge = open_judge(settings, plan, request.asks, name, log, stack)
-        work = _Decider(name, plan.verification, sandbox, stored, _by_cause(stored_events), judge)
+        work = _Decider(name, plan.verification, sandbox, artifacts, stored, _by_cause(stored_events), judge)
         bound = settings.handlers.in_flight or known_handlers([HANDLER])[HANDLER].in_flight
         decide = partial(_decide_all, log, request, start.until, work, bound)
         await prefetch(judge, request.asks, partial(decide, None, _quiet), wait)

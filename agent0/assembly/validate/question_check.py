@@ -15,12 +15,15 @@ from agent0.infra.storage.datasets import LocalQuestions
 from agent0.ports.sandbox import Sandbox
 from agent0.projections.base import Row
 from agent0.settings import Settings
+from agent0.verification.panel import VerificationContext
 from agent0.verification.verifiers import verifier_for
 
 SHOWN = 10
 """Rows that are judged, spread over the file."""
 PROGRAM = "program"
 """The kind of an answer that is judged by tests."""
+FOLDER = "work folder"
+"""The kind of an answer to a mined task."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,8 @@ async def check_questions(settings: Settings) -> QuestionCheck:
     entries = read.rows.tasks
     kinds = Counter(kind_of_row(entry) for entry in entries)
     shown = min(SHOWN, len(entries))
-    sample = await _judged(settings, [entries[number * len(entries) // shown] for number in range(shown)])
+    spread = [entries[number * len(entries) // shown] for number in range(shown)]
+    sample = await _judged(settings, spread, VerificationContext(artifacts=file.files(plan)))
     return QuestionCheck(
         read,
         file.read(plan).sha256,
@@ -97,6 +101,8 @@ async def check_questions(settings: Settings) -> QuestionCheck:
 
 def kind_of_row(entry: RowTask) -> str:
     """The kind of a row's answer, by which its verifier compares."""
+    if entry.row.repository:
+        return FOLDER
     return PROGRAM if entry.row.tests else entry.row.kind or kind_of(entry.row.answer)
 
 
@@ -116,23 +122,23 @@ def _wrong(row: JudgedRow) -> tuple[str, str, str]:
     return row.location, "tests" if row.kind == PROGRAM else "answer", f"Its own answer is judged wrong: {row.reason}"
 
 
-async def _judged(settings: Settings, entries: Sequence[RowTask]) -> list[JudgedRow]:
+async def _judged(settings: Settings, entries: Sequence[RowTask], context: VerificationContext) -> list[JudgedRow]:
     """Rows one after the other: a sandbox has few workers."""
     if not entries:
         return []
     sandbox: Sandbox = await open_port("verifier_sandbox", settings, artifact_store(settings), tested=True)
     try:
-        return [await _judge(entry, sandbox) for entry in entries]
+        return [await _judge(entry, sandbox, context) for entry in entries]
     finally:
         await sandbox.close()
 
 
-async def _judge(entry: RowTask, sandbox: Sandbox) -> JudgedRow:
+async def _judge(entry: RowTask, sandbox: Sandbox, context: VerificationContext) -> JudgedRow:
     task, row = entry.task, entry.row
     verifier, correct, reason = verifier_for(task), None, "it has tests, and no program that passes them"
     if row.answer:
         try:
-            verdict = (await verifier.judge(task, [row.answer], sandbox))[0]
+            verdict = (await verifier.judge(task, [row.answer], sandbox, context))[0]
             correct, reason = verdict.correct, verdict.reason
         except Agent0Error as error:
             reason = str(error)

@@ -37,7 +37,7 @@ Detach = Annotated[
 NoHandlers = Annotated[bool, typer.Option("--no-handlers", help="Watch only; other processes run the handlers.")]
 Questions = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Questions with answers to train on, as GSM8K, MATH, SVAMP, MBPP have them."),
+    typer.Option(metavar="FILE", help="Questions with answers to train on, as GSM8K has them, or mined tasks."),
 ]
 Documents = Annotated[
     Path | None,

@@ -93,7 +93,7 @@ def child(pipe):
     for fd in (0, 1, 2):
         os.dup2(quiet, fd)
     before, watch = dict(parts()), Watch()
-    sys.path.insert(0, here)
+    sys.path[:0] = [folder for folder in (here, os.path.join(here, 'src')) if os.path.isdir(folder)]
     wanted = ['-q', '--no-header', '-c', os.devnull, '--rootdir', here, '-p', 'no:cacheprovider', path or here]
     status = pytest.main(wanted, plugins=[watch])
     if status not in (0, 1, 5) and not watch.counts['errors']:

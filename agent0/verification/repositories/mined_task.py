@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agent0.events.base import Value
-from agent0.events.values import Artifact
+from agent0.events.values import Artifact, Repository
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
-from agent0.tools.snapshots import load
+from agent0.tools.snapshots import copy_folder, load
 from agent0.verification.repositories.hidden_tests import TestRun, run_hidden_tests
 from agent0.verification.repositories.source_tree import SourceTree
 
@@ -122,3 +122,16 @@ def hidden_tests_of(solution: MinedSolution, artifacts: Artifacts) -> HiddenTest
         (*solution.fail_to_pass, *solution.pass_to_pass),
         SLACK_S + SLOWER * solution.seconds,
     )
+
+
+def keep_repository(repository: Repository, source: Artifacts, target: Artifacts) -> None:
+    """Store the files of ``source`` that a task names in ``target``, too: its work folder and what decides about it.
+
+    Raises:
+        NotFoundError, LogError: one is missing or damaged.
+        DependencyError: the disk is full or cannot be written.
+    """
+    copy_folder(repository.tree, source, target)
+    body = source.get(repository.hidden)
+    copy_folder(MinedSolution.model_validate_json(body).frame, source, target)
+    target.put(body)

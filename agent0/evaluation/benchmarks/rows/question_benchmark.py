@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import cast
 
+from agent0.errors import ConfigError
 from agent0.evaluation.benchmarks import Benchmark, Domain, Item, benchmarks, coding
 from agent0.evaluation.benchmarks.rows.question_file import questions
 from agent0.evaluation.benchmarks.rows.question_rows import RowTask
@@ -34,6 +35,9 @@ def question_benchmark(path: str, file: QuestionFile, plan: QuestionsConfig) -> 
     own = plan.model_copy(update={"file": path, "sha256": "", "heldout": "", "heldout_sha256": ""})
     own = own.model_copy(update={"sha256": file.read(own).sha256})
     rows = questions(file, own)
+    if rows.mined:
+        why = "Its tasks are attempted over many turns, in a run."
+        raise ConfigError(f"{path} is no file of questions.", why, f"agent0 run start --questions {path}")
     entry = Benchmark(
         name=path if Path(path).name in benchmarks() else Path(path).name,
         title=f"the questions of {Path(path).name}",

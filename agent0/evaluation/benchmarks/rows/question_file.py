@@ -1,6 +1,7 @@
 """The tasks in a file of questions, by split: rows with answers as GSM8K, MATH, SVAMP and MBPP are published, or with
 columns of their own."""
 
+import json
 import random
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from functools import cached_property, lru_cache
 
 from agent0.errors import ConfigError
 from agent0.evaluation.benchmarks.rows import RowError
+from agent0.evaluation.benchmarks.rows.mined_rows import read_mined_rows
 from agent0.evaluation.benchmarks.rows.question_rows import (
     QuestionRows,
     Repetition,
@@ -15,12 +17,15 @@ from agent0.evaluation.benchmarks.rows.question_rows import (
     conflict_of,
     read_question_rows,
 )
-from agent0.events.values import JUDGED, Split, Task
+from agent0.events.values import JUDGED, REPAIR, Split, Task
 from agent0.ports.storage import Dataset, QuestionFile
 from agent0.settings import QuestionsConfig, RunConfig
 from agent0.tasks.near_copies import near_copies
 from agent0.tasks.splits import VALIDATION_PERCENT, half_of, percentile_of, split_of
 
+FOLDER_TOOLS = ("read_file", "edit_file", "write_file", "shell", "python", "run_tests")
+"""What a student works on files with, where nobody says."""
+WRITING = frozenset({"edit_file", "write_file", "shell"})
 CHECK = "agent0 questions check"
 """The command that names every row that is at fault."""
 
@@ -44,8 +49,15 @@ class QuestionSet:
         return {split: tuple(entry.task for entry in entries) for split, entries in self.entries.items()}
 
     @property
+    def mined(self) -> bool:
+        """Whether any row asks to change a repository."""
+        return any(entry.row.repository for entries in self.entries.values() for entry in entries)
+
+    @property
     def domain(self) -> str:
         """Whose prompts the student gets at rows without a domain of their own."""
+        if self.mined:
+            return REPAIR
         return "code" if any(entry.row.tests for entry in self.rows.tasks) else "math"
 
     @property
@@ -86,11 +98,11 @@ def _read(rows: Dataset | None, heldout: Dataset | None, plan: str) -> QuestionS
     config = QuestionsConfig.model_validate_json(plan)
     if rows is None:
         assert heldout is not None  # noqa: S101 - one of both files is read
-        read = read_question_rows(heldout, config)
+        read = _rows(heldout, config)
         return QuestionSet(read, _by_split(read.tasks, half_of))
-    read = read_question_rows(rows, config)
+    read = _rows(rows, config)
     if heldout is not None:
-        return _apart(read, read_question_rows(heldout, config))
+        return _apart(read, _rows(heldout, config))
     entries = _with_validation(_by_split(read.tasks, split_of))
     copies = _copies(entries["train"], [*entries["validation"], *entries["test"]])
     train = _others(entries["train"], copies)
@@ -99,23 +111,33 @@ def _read(rows: Dataset | None, heldout: Dataset | None, plan: str) -> QuestionS
     return QuestionSet(read, by_split, copies=_repetitions(copies), of_template=of_template)
 
 
+def _rows(rows: Dataset, plan: QuestionsConfig) -> QuestionRows:
+    return read_mined_rows(rows, plan) if rows.mined else read_question_rows(rows, plan)
+
+
+def _key(entry: RowTask) -> str:
+    """What decides a row's split: its question, or the package that it asks to change."""
+    return f"package {entry.row.repository.package}" if entry.row.repository else entry.task.canonical
+
+
 def _by_split(entries: Sequence[RowTask], split: Callable[[str], Split]) -> dict[Split, tuple[RowTask, ...]]:
     by_split: dict[Split, list[RowTask]] = {"train": [], "validation": [], "test": []}
     for entry in entries:
-        by_split[split(entry.task.canonical)].append(entry)
+        by_split[split(_key(entry))].append(entry)
     return {name: tuple(of_split) for name, of_split in by_split.items()}
 
 
 def _with_validation(entries: dict[Split, tuple[RowTask, ...]]) -> dict[Split, tuple[RowTask, ...]]:
     """``entries`` with rows for validation where a small file has none: those for training that its rule comes to
-    next."""
-    train = sorted(entries["train"], key=lambda entry: (percentile_of(entry.task.canonical), entry.task.canonical))
-    if entries["validation"] or len(train) < 2:
+    next, of a package all."""
+    train = sorted(entries["train"], key=lambda entry: (percentile_of(_key(entry)), _key(entry)))
+    if entries["validation"] or len({_key(entry) for entry in train}) < 2:
         return entries
     count = max(1, round(len(train) * VALIDATION_PERCENT / 100))
-    validation, chosen = train[:count], {entry.row.id for entry in train[:count]}
-    others = tuple(entry for entry in entries["train"] if entry.row.id not in chosen)
-    return {**entries, "train": others, "validation": tuple(validation)}
+    chosen = {_key(entry) for entry in train[:count]} - {_key(train[-1])}
+    validation = tuple(entry for entry in train if _key(entry) in chosen)
+    others = tuple(entry for entry in entries["train"] if _key(entry) not in chosen)
+    return {**entries, "train": others, "validation": validation}
 
 
 def _apart(read: QuestionRows, heldout: QuestionRows) -> QuestionSet:
@@ -131,7 +153,11 @@ def _apart(read: QuestionRows, heldout: QuestionRows) -> QuestionSet:
 
 
 def _copies(train: Sequence[RowTask], heldout: Sequence[RowTask]) -> list[tuple[RowTask, RowTask, float]]:
-    """The rows of ``train`` that nearly copy one of ``heldout``, each with that one and their similarity."""
+    """The rows of ``train`` that nearly copy one of ``heldout``, each with that one and their similarity: those of its
+    package, where they ask to change one."""
+    if any(entry.row.repository for entry in train):
+        first = {_key(entry): entry for entry in reversed(heldout)}
+        return [(entry, first[_key(entry)], 1.0) for entry in train if _key(entry) in first]
     nearest = near_copies([entry.task.question for entry in train], [entry.task.question for entry in heldout])
     pairs = zip(train, nearest, strict=True)
     return [(entry, heldout[copy.reference], round(copy.similarity, 3)) for entry, copy in pairs if copy]
@@ -192,6 +218,7 @@ def begun(file: QuestionFile, config: RunConfig, typed: Collection[str]) -> RunC
     if not (sizes["train"] or not plan.file) or not sizes["validation"]:
         raise _too_few(read, sizes)
     config = config.model_copy(update={"questions": plan.model_copy(update={"domain": plan.domain or read.domain})})
+    config = _with_tools(config, typed) if read.mined else config
     fitting: dict[str, int] = {}
     for split in ("validation", "test"):
         size = getattr(config.evaluation, split)
@@ -200,6 +227,21 @@ def begun(file: QuestionFile, config: RunConfig, typed: Collection[str]) -> RunC
             why = f"{source} holds out {sizes[split]} rows for it."
             raise ConfigError(f"run.evaluation.{split} = {size} does not fit.", why, f"Set it to {fitting[split]}.")
     return config.model_copy(update={"evaluation": config.evaluation.model_copy(update=fitting)})
+
+
+def _with_tools(config: RunConfig, typed: Collection[str]) -> RunConfig:
+    """``config`` with tools that work on files, where none that it has writes one.
+
+    Raises:
+        ConfigError: a person named the tools.
+    """
+    student = config.student
+    if not WRITING.isdisjoint(student.tools) and student.max_calls:
+        return config
+    if "run.student.tools" in typed or not student.max_calls:
+        fix = f"--set 'run.student.tools={json.dumps(FOLDER_TOOLS)}'"
+        raise ConfigError("Mined tasks need tools that write files.", f"It has {', '.join(student.tools)}.", fix)
+    return config.model_copy(update={"student": student.model_copy(update={"tools": FOLDER_TOOLS})})
 
 
 def _judged(read: QuestionSet) -> int:
@@ -211,8 +253,9 @@ def _too_few(read: QuestionSet, sizes: Mapping[Split, int]) -> ConfigError:
     copies = f"{len(read.copies)} repeat a held-out row, " if read.copies else ""
     counts = f"{sizes['train']} of {sum(sizes.values())} are for training, {sizes['validation']} for validation"
     rule = "of a held-out file half for test" if read.heldout else "8 in 100 each for validation and test"
-    why = f"{copies}{counts}: a question's text decides, {rule}."
-    return ConfigError(f"{source.name} has too few rows.", why, "Add rows.")
+    what, fix = ("its package", "Mine another package.") if read.mined else ("a question's text", "Add rows.")
+    why = f"{copies}{counts}: {what} decides, {rule}."
+    return ConfigError(f"{source.name} has too few rows.", why, fix)
 
 
 def _with_digests(file: QuestionFile, plan: QuestionsConfig) -> QuestionsConfig:

@@ -1,0 +1,39 @@
+"""Verifies work folders by tests that no student sees: those that the reference makes pass, and those that it does not
+break, as ``agent0 task judge`` does."""
+
+from collections.abc import Sequence
+
+from agent0.events.values import Repository, Task
+from agent0.ports.sandbox import Sandbox
+from agent0.ports.storage import Artifacts
+from agent0.tools.snapshots import answered_folder, load
+from agent0.verification.panel import VerificationContext
+from agent0.verification.repositories.mined_task import MinedSolution, hidden_tests_of
+from agent0.verification.verifiers import Verdict, verifier
+
+NO_FOLDER, UNCHANGED = "it leaves no work folder", "nothing was changed"
+
+
+@verifier("hidden_tests", applies=lambda task: bool(task.row and task.row.repository), rank=1, informed=True)
+async def hidden_tests(
+    task: Task, answers: Sequence[str | None], sandbox: Sandbox, context: VerificationContext
+) -> list[Verdict]:
+    """Run the hidden tests on each work folder; equal folders are judged once."""
+    repository = task.row.repository if task.row else None
+    if repository is None or context.artifacts is None:
+        return [Verdict(None, "the files of its repository are not at hand") for _ in answers]
+    by_answer = {
+        answer: await _verdict(repository, answer, sandbox, context.artifacts) for answer in dict.fromkeys(answers)
+    }
+    return [by_answer[answer] for answer in answers]
+
+
+async def _verdict(repository: Repository, answer: str | None, sandbox: Sandbox, artifacts: Artifacts) -> Verdict:
+    folder = answered_folder(answer)
+    if folder is None or folder.sha256 == repository.tree.sha256:
+        return Verdict(False, NO_FOLDER if folder is None else UNCHANGED)
+    solution = MinedSolution.model_validate_json(artifacts.get(repository.hidden))
+    hidden = hidden_tests_of(solution, artifacts)
+    code = {path: data for path, data in load(folder, artifacts).items() if path.endswith(".py")}
+    accepted, why = await hidden.accept(code, sandbox)
+    return Verdict(accepted, why or f"all {len(hidden.tests)} hidden tests pass")
