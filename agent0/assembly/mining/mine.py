@@ -69,15 +69,15 @@ class _Mining:
     report: Report
 
     async def run(self) -> None:
-        """Mine every package that is not done, and say after the first how long the others will take."""
+        """Mine every package that is not done, and say after each how long those that are left will take."""
         left = [package for package in self.request.packages if not self._is_done(package)]
+        begin = time.monotonic()
         for number, package in enumerate(left, 1):
-            begin = time.monotonic()
             await self._package(package)
-            if number == 1 and len(left) > 1:
-                minutes = (time.monotonic() - begin) * (len(left) - 1) / 60
+            if others := len(left) - number:
+                minutes = (time.monotonic() - begin) / number * others / 60
                 length = f"{minutes / 60:.1f} hours" if minutes > 90 else f"{max(1, round(minutes))} minutes"
-                self.report(f"About {length} for the other {len(left) - 1} packages, if each takes as long.")
+                self.report(f"About {length} for {others} more packages, if each takes as long as those so far.")
 
     def _is_done(self, package: PackageRequest) -> bool:
         return any(
