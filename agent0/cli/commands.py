@@ -114,6 +114,13 @@ COMMANDS: Mapping[str, str | Noun] = {
             "drop": "runs.failures:drop",
         },
     ),
+    "family": Noun(
+        "Task families: whether one is fit to train on; its tasks as folders that other frameworks run.",
+        {
+            "validate": "environments.family:validate",
+            "export": "environments.family:export",
+        },
+    ),
     "handlers": Noun(
         "Reactions to events: list them, run some or all as a process.",
         {

@@ -61,6 +61,9 @@ agent0 failures list --run LAST
 agent0 failures show f-1a2b
 agent0 failures retry f-1a2b
 agent0 failures drop f-1a2b --reason "the file is gone"
+agent0 family validate countdown
+agent0 family validate countdown --level 4 --count 100 --json
+agent0 family export countdown tasks --format harbor --count 10
 agent0 handlers list
 agent0 handlers run attempt_task verify_result
 agent0 handlers run --profile cluster --projector

@@ -1,0 +1,1 @@
+"""Part of the rim: environments, and families as environments."""

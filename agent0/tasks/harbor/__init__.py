@@ -1,0 +1,1 @@
+"""Task folders of Harbor: tasks of families written as such."""
