@@ -28,6 +28,7 @@ ELSEWHERE = {
         "events archive", "sandbox check", "doctor",
     ),
     "files of the network": ("model get", "model rm", "model train", "task mine", "task unpack", "task judge"),
+    "folders with settings, whose tests are elsewhere": ("bench regression main",),
     "files of questions, whose tests are elsewhere": ("batch run", "prompt compare", "questions write"),
     "goes on until it is stopped": (
         "--follow", "handlers run", "metrics serve", "projections run", "run watch", "tool serve", "agent0 up",

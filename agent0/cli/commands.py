@@ -50,6 +50,7 @@ COMMANDS: Mapping[str, str | Noun] = {
             "runs": "evaluation.bench_runs:runs",
             "run": "evaluation.bench:run",
             "compare": "evaluation.bench:compare",
+            "regression": "evaluation.regression:regression",
             "baseline": "evaluation.baseline:baseline",
             "report": "evaluation.bench_report:bench_report",
             "fetch": "evaluation.fetch:fetch",

@@ -5,10 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from agent0.errors import OperationError
 from agent0.events.benchmarks import BenchmarkScored, BenchmarkStarted, ItemScored, Mode
 from agent0.ports.models import Likely
 from agent0.stats.intervals import quantile, wilson
 from agent0.stats.paired_tests import FELL, IMPROVED, UNSHOWN, Difference, agreeing, compare, holm, pass_at_k
+from agent0.stats.regression_rule import Regression, RegressionRule
 
 Key = tuple[str, Mode]
 LIKELY = ("acc", "acc_norm")
@@ -178,6 +180,35 @@ def _compared(pairs: Sequence[tuple[Key, dict[str, float], dict[str, float]]]) -
         Compared(*key, fmean(left[i] for i in shared), fmean(right[i] for i in shared), agreeing(difference, p), p)
         for (key, difference, left, right, shared), p in zip(comparisons, adjusted, strict=True)
     ]
+
+
+def scored_regression(base: Sequence[ItemScored], change: Sequence[ItemScored], rule: RegressionRule) -> Regression:
+    """Pair scored items of two benchmark runs: one pair an item, of all benchmarks together, so that one test decides.
+
+    Raises:
+        OperationError: both have scored no item in the same mode.
+    """
+    before, after = grouped(base), grouped(change)
+    pairs = [
+        (f"{key[0]}/{item.removeprefix(f'{key[0]}/')}", score, others[item])
+        for key in _keys(before, after)
+        for others in (by_item(after[key]),)
+        for item, score in by_item(before[key]).items()
+        if item in others
+    ]
+    if not pairs:
+        fix = "Score the same benchmarks with one --items and --seed."
+        raise OperationError("Base and change share no scored item.", "Nothing can be paired.", fix)
+    names, left, right = zip(*pairs, strict=True)
+    lost = tuple(name for name, old, new in pairs if new < old)
+    return Regression(rule, fmean(left), fmean(right), compare(left, right, clusters=names), lost)
+
+
+def _keys(before: Mapping[Key, list[ItemScored]], after: Mapping[Key, list[ItemScored]]) -> list[Key]:
+    """Each benchmark that both have, in one mode: with tools where both have that."""
+    shared = before.keys() & after.keys()
+    chosen = {name: mode for mode in ("plain", "tools") for name, each in shared if each == mode}
+    return sorted(key for key in shared if chosen[key[0]] == key[1])
 
 
 def chosen_by(likely: Sequence[Likely], gold: int) -> dict[str, float]:

@@ -96,18 +96,18 @@ def exact_interval(gained: int, lost: int, items: int, level: float = LEVEL, siz
     return scale * (2 * low - 1), scale * (2 * high - 1)
 
 
-def agreeing_level(p: float, adjusted: float) -> float:
-    """The level of an interval that excludes 0 where, and only where, ``p`` is significant after its correction to
-    ``adjusted``."""
-    return LEVEL * min(1.0, p / adjusted) if p > 0 and adjusted > 0 else LEVEL
+def agreeing_level(p: float, adjusted: float, level: float = LEVEL) -> float:
+    """The level of an interval that excludes 0 where, and only where, ``p`` is significant at ``level`` after its
+    correction to ``adjusted``."""
+    return level * min(1.0, p / adjusted) if p > 0 and adjusted > 0 else level
 
 
-def agreeing(difference: Difference, adjusted: float) -> Difference:
+def agreeing(difference: Difference, adjusted: float, level: float = LEVEL) -> Difference:
     """``difference`` with the interval of its own test, corrected to ``adjusted`` as its p is, and widened to the
     normal one of the mean (the resampled one where items changed by parts of a point), since the first takes for known
     how many items change. A verdict never stands beside an interval that says otherwise: where p is not significant the
     first holds 0, and so does the wider."""
-    level = agreeing_level(difference.p, adjusted)
+    level = agreeing_level(difference.p, adjusted, level)
     low, high = exact_interval(difference.gained, difference.lost, difference.items, level, difference.size)
     if difference.size == 1:
         spread = max((difference.gained + difference.lost) / difference.items - difference.mean**2, 0.0)
@@ -119,8 +119,8 @@ def agreeing(difference: Difference, adjusted: float) -> Difference:
 
 
 def _clopper_pearson(successes: int, n: int, level: float) -> tuple[float, float]:
-    low = _where(lambda share: _at_most(n - successes, n, 1 - share) < level / 2) if successes else 0.0
-    high = 1 - _where(lambda share: _at_most(successes, n, 1 - share) < level / 2) if successes < n else 1.0
+    low = _where(lambda share: binomial_at_most(n - successes, n, 1 - share) < level / 2) if successes else 0.0
+    high = 1 - _where(lambda share: binomial_at_most(successes, n, 1 - share) < level / 2) if successes < n else 1.0
     return low, high
 
 
@@ -133,7 +133,7 @@ def _where(below: Callable[[float], bool]) -> float:
     return low
 
 
-def _at_most(k: int, n: int, share: float) -> float:
+def binomial_at_most(k: int, n: int, share: float) -> float:
     """Chance of at most ``k`` among ``n`` with chance ``share`` each; what is too small to count is left out."""
     if not 0 < share < 1:
         return float(share <= 0 or k >= n)
