@@ -280,6 +280,7 @@ COMMANDS: Mapping[str, str | Noun] = {
             "lineage": "tasks.task:lineage",
             "nearest": "tasks.nearest:nearest",
             "mine": "tasks.mine:mine",
+            "generate": "tasks.mine:generate",
             "unpack": "tasks.mine:unpack",
             "judge": "tasks.mine:judge",
         },

@@ -1,10 +1,12 @@
-"""``agent0 task mine``: tasks from the source distributions of packages; work on one of them, and its verdict."""
+"""``agent0 task mine``: tasks from the source distributions of packages; ``agent0 task generate``: from repositories
+that are drawn; work on one of them, and its verdict."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from agent0.assembly.mining.generate import generate as generate_tasks
 from agent0.assembly.mining.judging import judge as judge_work
 from agent0.assembly.mining.judging import unpack as unpack_task
 from agent0.assembly.mining.mine import MiningRequest, PackageCount
@@ -12,6 +14,7 @@ from agent0.assembly.mining.mine import mine as mine_packages
 from agent0.assembly.mining.mined_folder import MinedFolder
 from agent0.cli import console, flags
 from agent0.infra.web.package_index import PYPI, PackageIndex
+from agent0.tasks.mining.generated import LEVELS
 from agent0.tasks.mining.packages import package_request
 
 Packages = Annotated[
@@ -63,6 +66,38 @@ def _show(counts: list[PackageCount], as_json: bool) -> None:
         for count in counts
     ]
     console.table(rows, as_json)
+
+
+def generate(
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Tasks are added to it.")] = Path(
+        "repairs"
+    ),
+    count: Annotated[int, typer.Option(min=1, max=100_000, help="Tasks of each level.")] = 100,
+    level: Annotated[list[int] | None, typer.Option(min=1, max=LEVELS, help="Of these levels alone.")] = None,
+    seed: Annotated[int, typer.Option(help="What repositories are drawn with.")] = 0,
+    pairs: console.Set = None,
+    as_json: console.Json = False,
+) -> None:
+    """Generate small repositories with bugs, in the form of mined tasks. References, bugs and tests run in the sandbox.
+    The same command goes on where it was stopped. Exit code 1 where a level has fewer tasks than asked for."""
+    settings, levels = flags.settings(None, pairs), tuple(dict.fromkeys(level or range(1, LEVELS + 1)))
+    with MinedFolder.opened(out) as folder:
+        counts = console.run_async(
+            lambda: generate_tasks(levels, count, seed, folder, settings.sandbox, console.say),
+            "Stopping; what was tried is written down.",
+        )
+    rows = [
+        {
+            "level": row.level,
+            "drawn": row.drawn,
+            "tasks": row.accepted,
+            "why not": ", ".join(f"{n} {why}" for why, n in row.why.most_common(REASONS)),
+        }
+        for row in counts
+    ]
+    console.table(rows, as_json)
+    if any(row.accepted < count for row in counts):
+        raise typer.Exit(1)
 
 
 Task = Annotated[str, typer.Argument(metavar="TASK", help="Its id: the name of its file in tasks/.")]

@@ -14,10 +14,11 @@ _RULES = (
 )
 
 
-def bug_statement(package: str, version: str, failures: Mapping[str, str]) -> str:
-    """State a bug by what fails: ``failures`` are messages by test."""
-    parts = [f"The Python package {package} {version} in your work folder has a bug.", _failed(failures), _RULES]
-    return "\n\n".join(parts)
+def bug_statement(package: str, version: str, failures: Mapping[str, str], count: int = 0, bugs: int = 1) -> str:
+    """State ``bugs`` bugs by what fails: ``failures`` are messages by test, of ``count`` (0: of themselves)."""
+    number = "a bug" if bugs == 1 else f"{bugs} bugs"
+    head = f"The Python package {package} {version} in your work folder has {number}."
+    return "\n\n".join([head, _failed(failures, count), _RULES])
 
 
 def change_statement(
@@ -31,10 +32,10 @@ def change_statement(
     return "\n\n".join([head, *([described] if interfaces else []), _failed(failures), _RULES])
 
 
-def _failed(failures: Mapping[str, str]) -> str:
+def _failed(failures: Mapping[str, str], count: int = 0) -> str:
     named = [f"{test}: {_ADDRESS.sub('', failures[test])}" for test in sorted(failures)[:MOST_FAILURES]]
     lines = [f"- {text}".replace("\n", "\n  ") for text in named]
-    more = len(failures) - len(lines)
+    more = (count or len(failures)) - len(lines)
     return "\n".join(["These tests fail:", "", *lines, *([f"- and {more} more"] if more > 0 else [])])
 
 

@@ -10,6 +10,7 @@ from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.tools.snapshots import copy_folder, load
 from agent0.verification.repositories.hidden_tests import TestRun, run_hidden_tests
+from agent0.verification.repositories.hidden_values import HiddenCalls, HiddenValues
 from agent0.verification.repositories.source_tree import SourceTree
 
 SLACK_S, SLOWER = 10.0, 3
@@ -19,7 +20,8 @@ Kind = Literal["bug", "change"]
 
 
 class MinedTask(Value):
-    """What a student sees: a statement, and ``tree``, the manifest of its work folder. ``version`` is that of the tree.
+    """What a student sees: a statement, and ``tree``, the manifest of its work folder. ``version`` is that of the tree,
+    ``level`` that of a generated one, 0 for others.
 
     Files of ``tree`` that are no code of the package (its tests, its data) may be changed, but do not count.
     """
@@ -31,6 +33,7 @@ class MinedTask(Value):
     licence: str
     statement: str
     tree: Artifact
+    level: int = 0
 
 
 class SourceRecord(Value):
@@ -42,7 +45,7 @@ class SourceRecord(Value):
 
 
 class TrialRecord(Value):
-    """How many of three trials of a patch were accepted."""
+    """How many of three trials of a patch were accepted; of a generated task's, of one."""
 
     reference: int
     empty: int
@@ -53,6 +56,7 @@ class MinedSolution(Value):
     """What no student sees. ``code`` is the manifest of all code of the reference, ``frame`` of everything beside it,
     the hidden tests among it; ``modules`` are the files with tests, ``seconds`` what all of them took.
 
+    ``values``: the file of ``frame`` with calls that decide in place of tests, empty for none.
     ``packages`` are the top-level names of code that counts. ``change`` says what was done: the releases, or a mutation
     with its file, function and line.
     """
@@ -65,6 +69,7 @@ class MinedSolution(Value):
     fail_to_pass: tuple[str, ...]
     pass_to_pass: tuple[str, ...]
     seconds: float
+    values: str = ""
     change: str
     sources: tuple[SourceRecord, ...]
     trials: TrialRecord
@@ -109,14 +114,18 @@ class HiddenTests:
         return not failed, why
 
 
-def hidden_tests_of(solution: MinedSolution, artifacts: Artifacts) -> HiddenTests:
-    """All tests that decide a task: those that its reference makes pass, and those that it must not break.
+def hidden_tests_of(solution: MinedSolution, artifacts: Artifacts) -> HiddenTests | HiddenValues:
+    """All tests that decide a task: those that its reference makes pass, and those that it must not break; or calls.
 
     Raises:
         NotFoundError, LogError: a file of the tests is missing or damaged.
     """
+    frame = load(solution.frame, artifacts)
+    if solution.values:
+        calls = HiddenCalls.model_validate_json(frame[solution.values])
+        return HiddenValues(solution.packages, calls.modules, SLACK_S)
     return HiddenTests(
-        load(solution.frame, artifacts),
+        frame,
         solution.packages,
         solution.modules,
         (*solution.fail_to_pass, *solution.pass_to_pass),

@@ -58,7 +58,7 @@ def _tasks(lines: list[str], name: str, domain: str, faults: list[RowError]) -> 
                 question=mined.statement,
                 domain=domain,
                 family=QUESTIONS,
-                level=LEVELS[mined.kind],
+                level=mined.level or LEVELS[mined.kind],
                 canonical=f"{QUESTIONS} {mined.package} {mined.id}",
                 kind="long",
                 row=row,

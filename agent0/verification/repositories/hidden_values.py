@@ -1,0 +1,127 @@
+"""Verifies a repository by what calls of its functions give. Right values never enter the sandbox: code that is written
+against its judge has nothing to forge."""
+
+import ast
+import base64
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from agent0.events.base import Value
+from agent0.events.values import ToolState
+from agent0.ports.sandbox import Sandbox, SandboxCall
+from agent0.verification.repositories.hidden_tests import MEM_MIB, ROOT
+
+LONGEST = 100_000
+"""Characters of all values of a repository that are read."""
+_NOBODYS_FAULT = (ToolState.BUSY, ToolState.CANCELLED, ToolState.SANDBOX_ERROR, ToolState.REFUSED)
+_PROGRAM = """import base64, importlib, json, sys, zlib
+requests, out, results = json.loads(zlib.decompress(base64.b85decode({request!r}))), sys.stdout, []
+for module, prelude, expressions in requests:
+    try:
+        names = dict(vars(importlib.import_module(module)))
+        exec(prelude, names)
+    except BaseException as error:
+        results.append(['raises ' + type(error).__name__] * len(expressions))
+        continue
+    values = []
+    for expression in expressions:
+        try:
+            values.append(repr(eval(expression, names)))
+        except BaseException as error:
+            values.append('raises ' + type(error).__name__)
+    results.append(values)
+out.write('\\n' + base64.b85encode(zlib.compress(json.dumps(results).encode())).decode())
+"""
+
+
+class ModuleCalls(Value):
+    """Calls over the names of ``module``, after ``prelude`` was run there, each with the text of its value."""
+
+    module: str
+    prelude: str
+    calls: tuple[tuple[str, str], ...]
+
+
+class HiddenCalls(Value):
+    """All calls that decide about a repository, as they are stored."""
+
+    modules: tuple[ModuleCalls, ...]
+
+
+async def values_of(
+    modules: Sequence[ModuleCalls], code: Mapping[str, bytes], sandbox: Sandbox, seconds: float
+) -> tuple[list[list[str]], str, bool]:
+    """Make all calls of ``modules`` on the files ``code``; returns the text of each value by module, or why there is
+    none, and whether that is the sandbox's own fault.
+
+    Raises:
+        SandboxUnavailableError: there is no sandbox.
+    """
+    request = [[entry.module, entry.prelude, [expression for expression, _ in entry.calls]] for entry in modules]
+    text = base64.b85encode(zlib.compress(json.dumps(request).encode())).decode()
+    call = SandboxCall("python", _PROGRAM.format(request=text), code, wall_s=seconds, mem_mib=MEM_MIB, root=ROOT)
+    result = await sandbox.call(call)
+    if result.state in _NOBODYS_FAULT:
+        return [], f"the sandbox: {result.state.value} {result.reason}".strip(), True
+    if result.state is ToolState.TIMEOUT:
+        return [], "its calls hang", False
+    try:
+        unpacker = zlib.decompressobj()
+        data = unpacker.decompress(base64.b85decode(result.stdout.rpartition("\n")[2]), 20 * LONGEST)
+        return _read(json.loads(data), modules), "", False
+    except (ValueError, zlib.error, RecursionError):
+        return [], f"its calls end their own process: {result.state.value}", False
+
+
+def _read(values: object, modules: Sequence[ModuleCalls]) -> list[list[str]]:
+    """``values`` where there is a text for each call.
+
+    Raises:
+        ValueError: there is not.
+    """
+    lists = values if isinstance(values, list) and all(isinstance(part, list) for part in values) else []
+    if [len(part) for part in lists] != [len(entry.calls) for entry in modules]:
+        raise ValueError("calls without a value")
+    return [[str(value)[:LONGEST] for value in part] for part in lists]
+
+
+def is_same(expected: str, value: str) -> bool:
+    """Whether two texts are of equal values, which are read without running anything."""
+    if expected == value:
+        return True
+    try:
+        right, other = ast.literal_eval(expected), ast.literal_eval(value)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return False
+    return bool(right == other)
+
+
+@dataclass(frozen=True)
+class HiddenValues:
+    """Calls that decide about the code of ``packages``, within ``seconds``."""
+
+    packages: Sequence[str]
+    modules: Sequence[ModuleCalls]
+    seconds: float
+
+    @property
+    def tests(self) -> list[str]:
+        """The calls, each with its module."""
+        return [f"{entry.module}: {expression}" for entry in self.modules for expression, _ in entry.calls]
+
+    async def accept(self, code: Mapping[str, bytes], sandbox: Sandbox) -> tuple[bool | None, str]:
+        """Whether all calls give what they should on ``code``, and why not; None where the sandbox itself failed.
+
+        Raises:
+            SandboxUnavailableError: there is no sandbox.
+        """
+        files = {path: data for path, data in code.items() if path.partition("/")[0] in self.packages and "/" in path}
+        values, problem, unsaid = await values_of(self.modules, files, sandbox, self.seconds)
+        if problem:
+            return None if unsaid else False, problem
+        texts = [value for part in values for value in part]
+        expected = [value for entry in self.modules for _, value in entry.calls]
+        wrong = sum(not is_same(*pair) for pair in zip(expected, texts, strict=True))
+        return not wrong, f"{wrong} of {len(expected)} calls give another value" if wrong else ""
