@@ -222,7 +222,7 @@ def _save(out: Path, model: Any, tokenizer: Any, seed: int, mix: Mix, loss: floa
     record |= {"kept": course_replay.write(out, _kept(mix, seed, course))} if course.kept else {}
     provenance = asdict(card) | record
     del provenance["path"]
-    template = (Path(__file__).parent / f"{course.card or mix.course}_card.md").read_text(encoding="utf-8")
+    template = (Path(__file__).parent / f"{course.card or mix.course}_card.txt").read_text(encoding="utf-8")
     (out / "README.md").write_text(template.format(**provenance, **_card_fields(mix)), encoding="utf-8")
     (out / "provenance.json").write_text(json.dumps(provenance, indent=1) + "\n", encoding="utf-8")
     return card
