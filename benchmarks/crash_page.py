@@ -6,8 +6,7 @@ from statistics import median
 from typing import Any
 
 from agent0.report.markdown.rendering import render
-from tests.crashing import BROKER, ROLES
-from tests.processes import KINDS
+from tests.crashing import ROLES
 
 FOLDER = Path(__file__).parent
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "reliability.md"
@@ -59,8 +58,6 @@ def page(lines: Sequence[Line], wanted: tuple[int, int], seed: int, made_on: str
         trainers=trainers,
         trainer={"kills": _kills(trainers), "same": all(line["same"] for line in trainers)},
         leaders=_leaders([line for line in lines if line["what"] == "cluster" and "silences" in line]),
-        processes=KINDS,
-        broker=BROKER,
         seed=seed,
         made_on=made_on,
         version=version,
