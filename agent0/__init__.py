@@ -9,6 +9,7 @@
         print(trajectory.question, trajectory.answer)
 
 ``start(..., wait=False)`` returns a handle at once; ``agent0.connect(url, key)`` has the same handles for a server.
+`%load_ext agent0` shows them live in a notebook.
 
 A reward, verifier, tool, family or prompt of yours is a function with a decorator, in a file that ``--plugin`` or
 ``agent0.open(plugins=…)`` names. Everything here is imported at its first use: ``import agent0`` itself costs nothing.
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from agent0.assembly.api.handles import AsyncRuns as AsyncRuns
     from agent0.assembly.api.handles import RunHandle as RunHandle
     from agent0.assembly.api.handles import RunProgress as RunProgress
+    from agent0.assembly.api.notebook import load_ipython_extension as load_ipython_extension
     from agent0.assembly.api.rows import Rows as Rows
     from agent0.assembly.api.runs import Run as Run
     from agent0.assembly.api.servers import Server as Server
@@ -80,6 +82,7 @@ _HOMES = {
     "family": "agent0.tasks.families",
     "open": "agent0.assembly.api.folder",
     "gate": "agent0.training.gate",
+    "load_ipython_extension": "agent0.assembly.api.notebook",
     "prompt_text": "agent0.rollout.prompts",
     "reward": "agent0.rewards",
     "reward_set": "agent0.rewards",
