@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent0.assembly.log.access import open_log
-from agent0.cli.tasks.review import _verdicts
+from agent0.assembly.requests.reviews import review_events
 from agent0.config.loading import load
 from agent0.errors import Agent0Error
 from agent0.events.base import Recorded
@@ -80,11 +80,11 @@ OTHER = {**ROW, "attempt": "t0-000-a1", "answer": "7.0"}
 )
 def test_what_is_no_verdict_is_told(rows: Any, given: Any, reviewer: str, reason: str, told: str) -> None:
     with pytest.raises(Agent0Error) as error:
-        _verdicts(rows, given, reviewer, reason)
+        review_events(rows, given, reviewer, reason)
     assert told in str(error.value)
 
 
 def test_attempts_that_agree_are_judged_at_once() -> None:
-    events = _verdicts([ROW, {**OTHER, "correct": 0}], [True], " Ann ", "")
+    events = review_events([ROW, {**OTHER, "correct": 0}], [True], " Ann ", "")
     assert [type(event).__name__ for event in events] == ["TaskReviewed", "TaskReviewed", "AlarmRaised"]
     assert {getattr(event, "reviewer", "Ann") for event in events} == {"Ann"}

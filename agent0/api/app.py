@@ -27,6 +27,7 @@ from agent0.api.v1 import (
     events,
     lists,
     questions,
+    reviews,
     runs,
     studies,
     tasks,
@@ -43,7 +44,7 @@ CHATS = ("/v1/chat/", "/v1/models")
 PAGES = (routes, run_lists, study_routes, compare_routes, talking, searching)
 """Modules whose pages register, with one router, when they are imported."""
 ROUTED = (
-    *(writes, decisions, deletion, questions, tasks, batches, studies, runs, events, lists, admin),
+    *(writes, decisions, deletion, questions, reviews, tasks, batches, studies, runs, events, lists, admin),
     *(chats, forms, metrics, PAGES[0]),
 )
 """Modules with a router, in the order in which paths are looked for."""

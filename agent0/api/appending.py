@@ -4,6 +4,7 @@ on still stands."""
 import asyncio
 import re
 import uuid
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import Header
@@ -14,6 +15,7 @@ from agent0.api.problems import StaleError
 from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.events.alarms import ReactionDropped, ReactionRetried
 from agent0.events.base import NAMESPACE, Event, Recorded
+from agent0.events.benchmarks import TaskReviewed
 from agent0.events.checkpoints import CheckpointPromoted, CheckpointRolledBack
 from agent0.events.runs import RunCancelled, RunPaused, RunResumed, RunStarted
 from agent0.events.submissions import TaskSubmitted
@@ -52,9 +54,12 @@ class Begun(BaseModel):
     seq: int
 
 
-async def append(context: ApiContext, begin: Recorded, again: str = "", if_match: str = "") -> Begun:
+async def append(
+    context: ApiContext, begin: Recorded, again: str = "", if_match: str = "", more: Sequence[Recorded] = ()
+) -> Begun:
     """Append ``begin`` under the id that its key has; where that is stored, it is what was asked for before. With
     ``if_match`` it is stored only where its run has no event behind what the tag stands for, however many ask at once.
+    Without one ``more`` are stored with it, all or none.
 
     Raises:
         OperationError: the server only reads, or ``again`` was the key of another request.
@@ -67,7 +72,7 @@ async def append(context: ApiContext, begin: Recorded, again: str = "", if_match
             return earlier
     tags = _tags(if_match)
     if not tags:
-        (seq,) = await log.append([begin])
+        seq, *_ = await log.append([begin, *more])
     else:
         last = await log.last_seq(begin.run)
         seq = await log.append_unchanged(begin, last) if _bears(context, tags, last) else 0
@@ -207,6 +212,7 @@ _DECIDE: dict[type[Event], tuple[str, ...]] = {
     RunCancelled: ("reason",),
     CheckpointPromoted: ("checkpoint", "reason"),
     CheckpointRolledBack: ("to", "reason"),
+    TaskReviewed: ("attempt", "correct", "reviewer", "reason"),
     ReactionRetried: ("failure",),
     ReactionDropped: ("failure", "reason"),
 }

@@ -70,13 +70,14 @@ class ServerLink:
         """
         return await self._asked("GET", path, params=params)
 
-    async def post(self, path: str, body: object) -> dict[str, Any]:
-        """The answer to a POST of ``body``, which counts once even where its answer is lost and it is sent again.
+    async def post(self, path: str, body: object, again: str = "") -> dict[str, Any]:
+        """The answer to a POST of ``body``, which counts once even where its answer is lost and it is sent again; so do
+        all that name the same ``again``.
 
         Raises:
             Agent0Error: as ``get``.
         """
-        return await self._asked("POST", path, json=body, headers={"Idempotency-Key": str(uuid.uuid4())})
+        return await self._asked("POST", path, json=body, headers={"Idempotency-Key": again or str(uuid.uuid4())})
 
     async def stream(self, params: Mapping[str, str], after: int) -> AsyncIterator[dict[str, Any]]:
         """The events behind ``after`` as they come, without an end. A stream that is cut goes on behind the last event

@@ -27,7 +27,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 LOGIN = "/login"
 OPEN = ("/healthz", "/version", LOGIN, "/static/")
 """What anybody may ask for: nothing of it is about the data."""
-DECISIONS = ("/pause", "/resume", "/cancel", "/promote", "/rollback", "/delete", "/archive")
+DECISIONS = ("/pause", "/resume", "/cancel", "/promote", "/rollback", "/review", "/delete", "/archive")
 """What ends the path of a decision on another's run or checkpoint."""
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _FIXED = {

@@ -5,19 +5,12 @@ from typing import Annotated, Any
 import typer
 
 from agent0.assembly.log.access import open_log
+from agent0.assembly.requests.reviews import review_events
 from agent0.assembly.runtime.stamping import recorded
 from agent0.cli import console, flags, lookup
-from agent0.errors import ConfigError, OperationError
 from agent0.events.base import Event
-from agent0.events.benchmarks import TaskReviewed
-from agent0.grading.normal_form import normal_form
 from agent0.projections.reviews import awaiting, judged
 from agent0.projections.runs import resolve
-from agent0.verification.human_review import reviewed
-
-LONGEST_NAME = 100
-LONGEST_REASON = 2000
-"""Characters of a review."""
 
 
 def review(
@@ -38,42 +31,12 @@ def review(
         run_id = resolve(db, run)
         rows = judged(db, run_id, name) if name else awaiting(db, run_id, limit)
     if verdicts or reviewer or reason:
-        seqs = _record(run_id, _verdicts(rows if name else [], verdicts, reviewer, reason))
+        seqs = _record(run_id, review_events(rows if name else [], verdicts, reviewer, reason))
         console.record({"run": run_id, "attempts": [row["attempt"] for row in rows], "events": seqs}, as_json)
     elif as_json:
         console.data(rows)
     else:
         _tell_awaiting(rows)
-
-
-def _verdicts(rows: list[dict[str, Any]], verdicts: list[bool | None], reviewer: str, reason: str) -> list[Event]:
-    """Events of one verdict about all of ``rows``.
-
-    Raises:
-        ConfigError: no attempt, no verdict or several, no reviewer, attempts that answer differently.
-        OperationError: an attempt without an answer yet.
-    """
-    if not rows:
-        raise ConfigError(
-            "A verdict needs an attempt.", "None was named.", "agent0 task review RUN ATTEMPT --correct …"
-        )
-    if len(verdicts) != 1:
-        why = "Exactly one of --correct, --wrong and --cannot-tell says it."
-        raise ConfigError("There is no verdict." if not verdicts else "There are several verdicts.", why)
-    if not 0 < len(reviewer.strip()) <= LONGEST_NAME or len(reason) > LONGEST_REASON:
-        why = f"--reviewer has 1 to {LONGEST_NAME} characters, --reason at most {LONGEST_REASON}."
-        raise ConfigError("A verdict needs somebody who gives it.", why)
-    if open_ones := [row["attempt"] for row in rows if row["status"] in ("requested", "working")]:
-        raise OperationError(f"Attempt {open_ones[0]} is still under way.", "There is no answer to judge yet.")
-    if len({row["answer"] and normal_form(row["answer"]) for row in rows}) > 1:
-        names = ", ".join(row["attempt"] for row in rows)
-        raise ConfigError("The attempts of this task gave different answers.", f"Name one: {names}.")
-    fields = {"correct": verdicts[0], "reviewer": reviewer.strip(), "reason": reason.strip()}
-    out: list[Event] = []
-    for row in rows:
-        review = TaskReviewed(task=row["task"], attempt=row["attempt"], **fields)
-        out += reviewed(review, None if row["correct"] is None else bool(row["correct"]), row["verifier"] or "")
-    return out
 
 
 def _record(run: str, events: list[Event]) -> list[int]:

@@ -1,0 +1,359 @@
+"""A bot beside a server of Agent0: it tells a chat what happens, each event once, and answers commands."""
+
+import argparse
+import asyncio
+import copy
+import json
+import logging
+import os
+import sys
+import tomllib
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from agent0.errors import Agent0Error, ConfigError, DependencyError
+from agent0.infra.web.agent0_server import ServerLink
+from integrations.chat.core import (
+    DECIDING,
+    READING,
+    TYPES,
+    Command,
+    Followed,
+    Message,
+    command_of,
+    dollars,
+    event_of,
+    harmless,
+    message_of,
+    require_allowed,
+)
+
+LONGEST_WAIT_S = 60.0
+VERDICTS = {"right": True, "wrong": False, "unclear": None}
+Row = dict[str, Any]
+
+
+class UnsureError(Exception):
+    """The chat did not say whether it took a message."""
+
+
+class Chat(Protocol):
+    """A channel with threads. Each call raises UnsureError where the chat's word is lost, ConfigError where it refuses
+    for good; a chat that asks to wait is waited for."""
+
+    async def open(self, message: Message) -> str:
+        """Post into the channel; the thread that answers to it."""
+        ...
+
+    async def post(self, thread: str, message: Message) -> None:
+        """Post into a thread, with buttons where ``message.attempt`` awaits a verdict."""
+        ...
+
+    async def own(self, thread: str) -> Sequence[tuple[str, str]]:
+        """(thread, text) of the newest messages of this bot in a thread; empty: in the channel."""
+        ...
+
+
+class Memory:
+    """What was told, in a file that is replaced as a whole."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def load(self) -> Followed | None:
+        """What was told before; None at the first start.
+
+        Raises:
+            ConfigError: the file holds anything else.
+        """
+        try:
+            return Followed(**json.loads(self._path.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return None
+        except (ValueError, TypeError) as error:
+            fix = "Remove it: the bot begins at the present end."
+            raise ConfigError(f"{self._path} is no memory of a bot.", fix=fix) from error
+
+    def save(self, followed: Followed) -> None:
+        """Replace the file."""
+        beside = self._path.with_suffix(".tmp")
+        with beside.open("w", encoding="utf-8") as file:
+            json.dump(asdict(followed), file)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(self._path)
+
+
+class Teller:
+    """Tells ``chat`` what the events of a server are, in their order, each once."""
+
+    def __init__(self, link: ServerLink, chat: Chat, memory: Memory, wait_s: float = 1.0) -> None:
+        self._link, self._chat, self._memory, self._wait_s = link, chat, memory, wait_s
+        self._asks: dict[str, bool] = {}
+        self.followed = Followed(0)
+
+    async def follow(self) -> None:
+        """Follow until cancelled; while the server is away, look for it more and more rarely.
+
+        Raises:
+            Agent0Error: the server or the chat refuses for good.
+        """
+        wait = self._wait_s
+        while True:
+            try:
+                await self._begin()
+                async for row in self._link.stream({"type": ",".join(TYPES)}, self.followed.seq):
+                    wait = self._wait_s
+                    await self.tell(row)
+            except DependencyError as error:
+                logging.getLogger("agent0.chat").warning("%s", error)
+            await asyncio.sleep(wait)
+            wait = min(LONGEST_WAIT_S, 2 * wait)
+
+    async def _begin(self) -> None:
+        before = self._memory.load()
+        if before is None:
+            before = Followed((await self._link.get("/v1/status"))["tables"] or 0)
+            self._memory.save(before)
+        self.followed = before
+
+    async def tell(self, row: Row) -> None:
+        """Tell of one event, behind those that were told; it is noted before and after. Where nobody knows whether its
+        message came, the chat is looked through first."""
+        after = copy.deepcopy(self.followed)
+        message = message_of(row, after, asks=await self._asks_a_person(row))
+        if message is not None:
+            message = await self._with_answer(message)
+            unsure = self.followed.sending == row["seq"]
+            self.followed.sending = row["seq"]
+            self._memory.save(self.followed)
+            wait = self._wait_s
+            while True:
+                try:
+                    await self._post(after, message, unsure=unsure)
+                    break
+                except UnsureError as error:
+                    logging.getLogger("agent0.chat").warning("event %d: %s", row["seq"], error)
+                    unsure = True
+                    await asyncio.sleep(wait)
+                    wait = min(LONGEST_WAIT_S, 2 * wait)
+        after.seq, after.sending = row["seq"], 0
+        self.followed = after
+        self._memory.save(after)
+
+    async def _post(self, after: Followed, message: Message, *, unsure: bool) -> None:
+        thread = after.threads.get(message.run)
+        if thread is None:
+            head = Message(message.run, message.seq, harmless(message.run))
+            thread = await self._sent(head, "") if unsure else None
+            after.threads[message.run] = thread = thread or await self._chat.open(head)
+        if not unsure or await self._sent(message, thread) is None:
+            await self._chat.post(thread, message)
+
+    async def _sent(self, message: Message, thread: str) -> str | None:
+        own = await self._chat.own(thread)
+        return next((opened for opened, text in own if event_of(text) == message.seq), None)
+
+    async def _asks_a_person(self, row: Row) -> bool:
+        if row["type"] != "ResultVerified" or row["data"]["correct"] is not None:
+            return False
+        if row["run"] not in self._asks:
+            config = (await self._link.get(f"/v1/runs/{row['run']}"))["config"]
+            self._asks[row["run"]] = config["verification"]["undecided"] == "ask"
+        return self._asks[row["run"]]
+
+    async def _with_answer(self, message: Message) -> Message:
+        if not message.attempt:
+            return message
+        row = await self._link.get(f"/v1/runs/{message.run}/trajectories/{message.attempt}")
+        parts = [f"{name}: {harmless(str(row[name])[:500])}" for name in ("question", "answer")]
+        return replace(message, text="\n".join([message.text[:400], *parts]))
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Answers commands. ``allowed``: ids of users who may decide; ``templates``: a body of POST /v1/runs by name."""
+
+    link: ServerLink
+    allowed: frozenset[str]
+    templates: dict[str, Row]
+
+    async def reply(self, text: str, user: str, again: str, run: str = "") -> str:
+        """What to answer to the ``text`` of a ``user``: harmless, and never an error. ``again``: the chat's own id of
+        the request, under which it is done once; ``run``: that of the thread that it was written in."""
+        try:
+            return await self._done(command_of(text, user, self.allowed, run), again)
+        except Agent0Error as error:
+            return harmless(" ".join(str(error).split()))
+
+    async def verdict(self, value: str, user: str, name: str) -> str:
+        """Record what a button says (verdict, run, attempt) as the word of ``name``; what to answer."""
+        try:
+            require_allowed(user, self.allowed)
+            word, run, attempt = value.split()
+            body = {"attempt": attempt, "correct": VERDICTS[word], "reviewer": name[:100] or user}
+            await self.link.post(f"/v1/runs/{run}/review", body, f"chat-{run}-{attempt}-{user}-{word}")
+            return f"{harmless(name)}: {attempt} is {word}"
+        except (KeyError, ValueError):
+            return "This button is of another version."
+        except Agent0Error as error:
+            return harmless(" ".join(str(error).split()))
+
+    async def _done(self, command: Command, again: str) -> str:
+        if command.verb == "start":
+            return await self._start(command.word, again)
+        if command.verb in DECIDING:
+            body = {} if command.verb == "resume" else {"reason": "from a chat"}
+            begun = await self.link.post(f"/v1/runs/{_quoted(command.word)}/{command.verb}", body, again)
+            return f"{command.verb}: {harmless(begun['run'])}"
+        lines = await _ANSWERS[command.verb](self.link, command.word)
+        return "\n".join(harmless(line) for line in lines) or "nothing"
+
+    async def _start(self, name: str, again: str) -> str:
+        if name not in self.templates:
+            known = ", ".join(self.templates) or "none"
+            raise ConfigError(f"There is no template {name[:40]}.", fix=f"Known: {known}.")
+        begun = await self.link.post("/v1/runs", self.templates[name], again)
+        return f"started {harmless(begun['run'])}"
+
+
+def _quoted(run: str) -> str:
+    if "/" in run or not run.strip("."):
+        raise ConfigError(f"There is no run {run[:80]}.")
+    return run
+
+
+async def _help(link: ServerLink, word: str) -> list[str]:
+    return [f"{verb} {after}".rstrip() for verb, after in (READING | DECIDING).items()]
+
+
+async def _runs(link: ServerLink, word: str) -> list[str]:
+    rows = (await link.get("/v1/runs", {"limit": "10"}))["data"]
+    return [f"{row['run']}: {row['status']}, profile {row['profile']}" for row in rows]
+
+
+async def _status(link: ServerLink, word: str) -> list[str]:
+    row = await link.get(f"/v1/runs/{_quoted(word)}")
+    scores = [point["validation"] for point in row["validation"] if point["validation"] is not None]
+    curve = " ".join(f"{100 * score:.0f}%" for score in scores) or "nothing evaluated yet"
+    return [f"{row['run']}: {row['status']}, {row['tasks']} tasks, {row['attempts']} attempts", f"validation {curve}"]
+
+
+async def _why(link: ServerLink, word: str) -> list[str]:
+    row = await link.get(f"/v1/runs/{_quoted(word)}/why")
+    return [row["conclusion"], *([f"To mend it: {row['mend']}"] if row["mend"] else [])]
+
+
+async def _alarms(link: ServerLink, word: str) -> list[str]:
+    rows = (await link.get("/v1/alarms", {"limit": "10", **({"run": word} if word else {})}))["data"]
+    return [f"{row['severity']} {row['run']} {row['alarm']}: {row['message']}" for row in rows]
+
+
+async def _budget(link: ServerLink, word: str) -> list[str]:
+    rows = (await link.get("/v1/router/budgets", {"limit": "10"}))["data"]
+    return [f"{row['scope']} {row['name']}: {dollars(row)} {row['level']}".rstrip() for row in rows]
+
+
+async def _reviews(link: ServerLink, word: str) -> list[str]:
+    rows = (await link.get(f"/v1/runs/{_quoted(word)}/reviews", {"limit": "5"}))["data"]
+    return [f"{row['attempt']}: {row['question'][:200]} -> {str(row['answer'])[:100]}" for row in rows]
+
+
+_ANSWERS: dict[str, Callable[[ServerLink, str], Coroutine[Any, Any, list[str]]]] = {
+    "help": _help,
+    "runs": _runs,
+    "status": _status,
+    "why": _why,
+    "alarms": _alarms,
+    "budget": _budget,
+    "reviews": _reviews,
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line and the environment say."""
+
+    link: ServerLink
+    channel: str
+    desk: Desk
+    memory: Memory
+
+
+def options(name: str, words: Sequence[str]) -> Options:
+    """Read the command line of the bot ``name``; the key of Agent0 is in AGENT0_KEY.
+
+    Raises:
+        ConfigError: the file of templates is none.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m integrations.{name}", description=__doc__)
+    parser.add_argument("--server", default="http://127.0.0.1:8650")
+    parser.add_argument("--channel", required=True, help="id of the channel")
+    parser.add_argument("--allow", default="", help="ids of users who may start, decide and review, by commas")
+    parser.add_argument("--templates", type=Path, help="TOML: a table a template, with profile and settings")
+    parser.add_argument("--memory", type=Path, default=Path(f"agent0-{name}.json"), help="what was told is kept here")
+    chosen = parser.parse_args(words)
+    link = ServerLink(chosen.server, os.environ.get("AGENT0_KEY", ""), 30.0)
+    allowed = frozenset(user for user in chosen.allow.split(",") if user)
+    desk = Desk(link, allowed, templates(chosen.templates) if chosen.templates else {})
+    return Options(link, chosen.channel, desk, Memory(chosen.memory))
+
+
+def templates(path: Path) -> dict[str, Row]:
+    """The bodies of POST /v1/runs that a TOML file has, by name.
+
+    Raises:
+        ConfigError: it cannot be read, or a template has anything but a profile and settings.
+    """
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path} cannot be read.", str(error)) from error
+    for name, table in tables.items():
+        if not isinstance(table, dict) or set(table) - {"profile", "settings", "name"}:
+            raise ConfigError(f"{name} in {path} is no template.", fix="It has profile, settings and name.")
+        table["settings"] = {key: str(value) for key, value in table.get("settings", {}).items()}
+    return tables
+
+
+def secret(name: str) -> str:
+    """The value of an environment variable.
+
+    Raises:
+        ConfigError: it is not set.
+    """
+    value = os.environ.get(name, "")
+    if not value:
+        raise ConfigError(f"{name} is not set.")
+    return value
+
+
+class Redacting(logging.Formatter):
+    """Writes a line a record, without tracebacks, and without the secrets of the environment."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line of ``record``."""
+        return redacted(f"{record.name}: {record.getMessage()}")
+
+
+def redacted(text: str) -> str:
+    """``text`` in one line without any secret of the environment."""
+    for name, value in os.environ.items():
+        if len(value) >= 8 and name.startswith(("SLACK_", "DISCORD_", "AGENT0_")) and name.endswith(("TOKEN", "KEY")):
+            text = text.replace(value, "***")
+    return " ".join(text.split())
+
+
+def main(bot: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run ``bot()`` until it is stopped; what ends it is one line."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(Redacting())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    try:
+        asyncio.run(bot())
+    except KeyboardInterrupt:
+        pass
+    except (Agent0Error, UnsureError) as error:
+        sys.exit(redacted(f"agent0: {error}"))

@@ -1,0 +1,73 @@
+"""What the checks of both bots share: a server with a run whose answers await a person, all of its texts hostile."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from agent0.assembly.log.access import open_log
+from agent0.config.loading import load
+from agent0.infra.web.agent0_server import ServerLink
+from integrations.chat.bot import Desk, Memory, Options, Redacting
+from integrations.chat.core import TYPES, Followed, event_of
+from tests.api.test_up import standing
+from tests.story_hostile import hostile_words
+from tests.test_reviewing import waiting_run
+
+PATIENCE_S = 240.0
+TEMPLATES = {"small": {"profile": "scripted", "settings": {"run.tasks": "4"}}}
+
+
+@asynccontextmanager
+async def trial(home: Path, channel: str, user: str) -> AsyncIterator[Options]:
+    """Options of a bot beside such a server: ``user`` may decide, and everything from the first event on is told."""
+    settings = load("scripted", {"home": str(home / "data"), "api.port": "0"})
+    async with open_log(settings, make=True) as log:
+        await log.append([hostile_words(recorded) for recorded in waiting_run()])
+    async with standing(settings, handlers=False) as client:
+        link = ServerLink(str(client.base_url).rstrip("/"), "", 5.0)
+        memory = Memory(home / "memory.json")
+        memory.save(Followed(0))
+        yield Options(link, channel, Desk(link, frozenset({user}), TEMPLATES), memory)
+
+
+async def until(condition: Callable[[], bool], what: str, *tasks: "asyncio.Task[None]") -> None:
+    """Wait until ``condition`` holds; ``tasks`` must go on meanwhile."""
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            while not condition():
+                for task in tasks:
+                    if task.done():
+                        task.result()
+                        raise AssertionError(f"a bot ended before {what}")
+                await asyncio.sleep(0.02)
+    except TimeoutError:
+        raise AssertionError(f"there is no {what}") from None
+
+
+def told_all(options: Options) -> bool:
+    """Whether everything was told that the run has."""
+    followed, last = options.memory.load(), max(n for n, r in enumerate(waiting_run(), 1) if r.type in TYPES)
+    return followed is not None and followed.seq >= last and not followed.sending
+
+
+def require_once(texts: Iterable[str]) -> None:
+    """Check that no event is told twice, and that no text can do anything."""
+    events = [event_of(text) for text in texts]
+    assert len(events) > 5 and sorted(set(events)) == events and 0 not in events, events
+    for text in texts:
+        assert not set("@\x1b\u202e") & set(text) and "://" not in text, text
+
+
+class Lines(logging.Handler):
+    """Keeps what a bot logs, as it would be written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFormatter(Redacting())
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep ``record``."""
+        self.lines.append(self.format(record))
