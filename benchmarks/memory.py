@@ -47,11 +47,10 @@ Does a profile fit its card, and is the formula right?
 - It is within a tenth at every size here, of training and of generating, and by it all profiles fit their cards.
   Models of the profiles' sizes are not measured on a card; a small model held more than foreseen there
   ([GPU](gpu.md)).
-- The formula (`infra/engine/memory_need.py`) is what a run is weighed by before it starts, and a training before it
-  loads a model. It is compared with the most that tensors held at once, on a CPU. Sizes marked * were measured after
-  it was fixed.
-- A model as small as the built-in one is computed without transformers: its weights are held twice, and prompts are
-  read 2,048 tokens at a time.
+- The formula (`infra/engine/memory_need.py`), by which a run is weighed before it starts and a training before it loads
+  a model, is compared with the most that tensors held at once, on a CPU. Sizes marked * were measured after it was fixed.
+- Models computed without transformers, as the built-in one, hold their weights twice and read prompts 2,048 tokens at a
+  time.
 
 Sizes are models of 3 to 16 layers, 128 to 768 wide, with vocabularies of 700 to 32,768; a forward pass has up to 256
 rows and 768 tokens. The estimate adds a tenth to the formula for what a GPU's allocator loses between blocks.
