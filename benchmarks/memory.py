@@ -48,7 +48,8 @@ Does a profile fit its card, and is the formula right?
   Models of the profiles' sizes are not measured on a card; a small model held more than foreseen there
   ([GPU](gpu.md)).
 - The formula (`infra/engine/memory_need.py`), by which a run is weighed before it starts and a training before it loads
-  a model, is compared with the most that tensors held at once, on a CPU. Sizes marked * were measured after it was fixed.
+  a model, is compared with the most that tensors held at once, on a CPU. Sizes marked * were measured after it was
+  fixed.
 - Models computed without transformers, as the built-in one, hold their weights twice and read prompts 2,048 tokens at a
   time.
 
