@@ -60,6 +60,8 @@ domain, too). Neither is registered: there is nothing to draw or to solve."""
 
 REPAIR = "repair"
 """The domain of tasks that ask to change files until tests pass which nobody sees."""
+HARBOR = "harbor"
+"""The domain of tasks from others' task folders, and the verifier that runs their tests."""
 JUDGED = "judged"
 """The kind of a row's answer that a judge model compares, where one is named."""
 
@@ -82,6 +84,8 @@ class Repository(Value):
     package: str
     tree: Artifact
     hidden: Artifact
+    format: Annotated[str, NOT_EMPTY] = ""
+    """``harbor``: a task folder of Harbor; empty: mined."""
 
 
 class SourceRow(Value):

@@ -39,7 +39,8 @@ ELSEWHERE = {
         "model promote", "model push", "model repeat", "model rejudge", "model rollback", "model show", "model verify",
         "router evaluate", "router compress", "experiment reroute", "projections rollback",
     ),
-    "programs in the sandbox, whose tests are elsewhere": ("hack-test", "sandbox top", "sandbox test", "tool call"),
+    "programs in the sandbox, whose tests are elsewhere": ("hack-test", "sandbox top", "sandbox test", "tool call",
+        "env add", "env rm"),
     "a run that waits, or attempts that a person reviews": ("run cancel", "run pause", "run priority", "run resume",
         "task review", "log init", "run diff", "experiment compare"),
 }  # fmt: skip

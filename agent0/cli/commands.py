@@ -78,6 +78,19 @@ COMMANDS: Mapping[str, str | Noun] = {
             "draw": "tasks.curriculum_picture:draw",
         },
     ),
+    "env": Noun(
+        "Environments of others as sources of tasks: add, list, remove.",
+        {
+            "add": Noun(
+                "Add an environment.",
+                {
+                    "harbor": "environments.env:harbor",
+                },
+            ),
+            "list": "environments.env:list_",
+            "rm": "environments.env:rm",
+        },
+    ),
     "events": Noun(
         "The events of the log: follow, look up, search, count, verify, export, import, archive.",
         {

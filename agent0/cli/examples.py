@@ -40,6 +40,9 @@ agent0 curriculum draw LAST --out curriculum.svg
 agent0 doctor
 agent0 doctor --profile climb --smoke
 agent0 doctor --model qwen2.5-coder-0.5b-instruct
+agent0 env add harbor tasks --name countdowns
+agent0 env list
+agent0 env rm countdowns
 agent0 events tail --run LAST -n 50
 agent0 events tail --follow --type CheckpointTrained
 agent0 events show +100

@@ -29,6 +29,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "batch": "Answer a file of questions, each once, whatever stops it.",
         "calibrate": "Fit how sure a student may be of its answers.",
         "verify": "Measure verifiers on labelled pairs.",
+        "env": "Tasks of others: add their environments, list, remove.",
         "family": "Check a task family; write its tasks as Harbor's folders.",
     },
     "Models": {

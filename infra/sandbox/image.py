@@ -37,6 +37,8 @@ async def build(folder: Path, root: Root = ROOT) -> None:
         if Path("/", name).is_symlink():
             (folder / "usr" / name).mkdir(exist_ok=True)
             (folder / name).symlink_to(f"usr/{name}")
+    for name, target in rootfs.WORK_LINKS.items():
+        (folder / name).symlink_to(target)
     for source, target in await rootfs.contents(root):
         _copy(Path(source), folder / target.lstrip("/"))
     interpreter = folder / INTERPRETER.lstrip("/")

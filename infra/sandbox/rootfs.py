@@ -19,6 +19,8 @@ _DEVICES = ("null", "zero", "full", "random", "urandom")
 _PYTHON = f"python{sys.version_info[0]}.{sys.version_info[1]}"
 _START = "import sys; sys.path.insert(0, '/opt'); from inside.fork_server import main; main({}, {!r}, guests={})"
 _LOADER = "/lib64/ld-linux-x86-64.so.2"
+WORK_LINKS = {"app": "box", **{name: f"box/{name}" for name in ("logs", "solution", "tests")}}
+"""Where programs made for others' containers look for the work folder and what is in it: links at the top."""
 _loads: dict[tuple[str, int], frozenset[str]] = {}
 """Libraries by (file, time of its last change): the loader takes longer to ask than a fork server to start."""
 
@@ -151,9 +153,10 @@ def _binds(pairs: list[Bind]) -> list[str]:
 
 
 def _links() -> list[str]:
-    """Merged-/usr links, and an empty folder over packages that belong to the interpreter and not to us."""
+    """Links of a merged /usr and into the work folder, an empty folder over packages of the interpreter."""
     merged = [name for name in ("lib", "lib64", "bin") if Path("/", name).is_symlink()]
-    out = [option for name in merged for option in ("--symlink", f"usr/{name}", f"/{name}")]
+    links = {name: f"usr/{name}" for name in merged} | WORK_LINKS
+    out = [option for name, target in links.items() for option in ("--symlink", target, f"/{name}")]
     if (_standard_library() / "site-packages").is_dir():
         hidden = f"/opt/python/lib/{_PYTHON}/site-packages"
         out += ["--tmpfs", hidden, "--remount-ro", hidden]

@@ -98,7 +98,7 @@ async def test_the_shell_has_its_allowlist_and_no_interpreter(sandbox: Bubblewra
         *EVERYTHING.executables,
         "/opt/python:",
         "/opt/site:",
-        *["2", "box", "dev", "lib", "lib64", "bin", "opt", "proc", "tmp", "usr"],
+        *["2", "app", "box", "dev", "lib", "lib64", "bin", "logs", "opt", "proc", "solution", "tests", "tmp", "usr"],
     }
 
 

@@ -29,7 +29,8 @@ def test_an_image_is_whole_and_holds_nothing_else(tmp_path: Path) -> None:
     versions = roots.versions(Root(trusted=TRUSTED))
     code += f"print(asking.differing({versions}) or 'same', asking.differing({dict.fromkeys(versions, 'other')}))"
     told = _output([*words, "--clearenv", *words[6:], "--", docker.INTERPRETER, "-sBPc", code])
-    folders = ["bin", "box", "dev", "etc", "lib", "lib64", "opt", "proc", "sys", "tmp", "usr"]
+    folders = ["app", "bin", "box", "dev", "etc", "lib", "lib64", "logs", "opt", "proc", "solution", "sys", "tests"]
+    folders += ["tmp", "usr"]
     assert told.startswith(
         f"{{'executables': ['bash'], 'modules': ['judged', 'mpmath']}} {folders} 2.0\nsame judged of"
     )

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from agent0.errors import OperationError
 from agent0.events.base import Value
 from agent0.events.values import Artifact, Repository
 from agent0.ports.sandbox import Sandbox
@@ -15,8 +16,8 @@ from agent0.verification.repositories.source_tree import SourceTree
 
 SLACK_S, SLOWER = 10.0, 3
 """What tests may take beyond what they took with the reference: seconds, and times as long."""
-Kind = Literal["bug", "change"]
-"""A bug by a mutation, or what changed between two releases."""
+Kind = Literal["bug", "change", "harbor"]
+"""A bug by a mutation, what changed between two releases, or a task folder of Harbor."""
 
 
 class MinedTask(Value):
@@ -73,6 +74,8 @@ class MinedSolution(Value):
     change: str
     sources: tuple[SourceRecord, ...]
     trials: TrialRecord
+    script: str = ""
+    """Of a Harbor task: the script of ``frame`` that writes the reward. No module decides then."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,10 @@ def hidden_tests_of(solution: MinedSolution, artifacts: Artifacts) -> HiddenTest
 
     Raises:
         NotFoundError, LogError: a file of the tests is missing or damaged.
+        OperationError: it is a task of Harbor, whose own script decides.
     """
+    if solution.script:
+        raise OperationError(f"{solution.id} has no hidden tests.", "It is a task of Harbor.", "Ask it in a run.")
     frame = load(solution.frame, artifacts)
     if solution.values:
         calls = HiddenCalls.model_validate_json(frame[solution.values])

@@ -9,14 +9,14 @@ from agent0.evaluation.benchmarks import answers
 from agent0.evaluation.benchmarks.rows import RowError
 from agent0.evaluation.benchmarks.rows.question_columns import Columns
 from agent0.evaluation.benchmarks.rows.question_rows import LONGEST, QuestionRows, RowTask
-from agent0.events.values import QUESTIONS, REPAIR, Artifact, Repository, SourceRow, Task
+from agent0.events.values import HARBOR, QUESTIONS, REPAIR, Artifact, Repository, SourceRow, Task
 from agent0.ports.storage import Dataset
 from agent0.settings import QuestionsConfig
 from agent0.tools.snapshots import as_answer
 from agent0.verification.repositories.mined_task import Kind, MinedTask
 
 COLUMNS = Columns(replace(answers.MATH, name="mined", source="agent0 task mine"), {})
-LEVELS: Mapping[Kind, int] = {"bug": 1, "change": 2}
+LEVELS: Mapping[Kind, int] = {"bug": 1, "change": 2, "harbor": 1}
 
 
 def read_mined_rows(rows: Dataset, plan: QuestionsConfig) -> QuestionRows:
@@ -50,7 +50,8 @@ def _tasks(lines: list[str], name: str, domain: str, faults: list[RowError]) -> 
             why = f"Its statement has {len(mined.statement):,} characters."
             faults.append(RowError(location, "", "it is too long for a task.", why, "Take its file out of tasks/."))
             continue
-        repository = Repository(package=mined.package, tree=mined.tree, hidden=hidden)
+        form = HARBOR if mined.kind == HARBOR else ""
+        repository = Repository(package=mined.package, tree=mined.tree, hidden=hidden, format=form)
         row = SourceRow(id=mined.id, answer=as_answer(reference) or "", repository=repository)
         yield RowTask(
             location,
