@@ -37,6 +37,11 @@ def redeem(inline: Trajectory | None, stored: Artifact | None, artifacts: Artifa
     return inline if stored is None else Trajectory.model_validate_json(artifacts.get(stored))
 
 
+def redeem_turns(inline: tuple[Turn, ...], stored: Artifact | None, artifacts: Artifacts) -> tuple[Turn, ...]:
+    """Return the transcript, from the event itself or from the artifact store."""
+    return inline if stored is None else tuple(map(Turn.model_validate, json.loads(artifacts.get(stored))))
+
+
 async def put_progress(progress: AttemptProgress, artifacts: Artifacts) -> Artifact:
     """Store an attempt's progress as an artifact, off the event loop."""
     return await asyncio.to_thread(artifacts.put, progress.model_dump_json().encode(), "application/json")

@@ -1,6 +1,5 @@
 """Reads from the log what a training may use: trajectories joined with their rewards and verdicts."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -11,7 +10,7 @@ from agent0.events.checkpoints import TrainingRequested
 from agent0.events.tasks import ResultVerified, RewardAssigned, TaskAttempted, TaskProposed
 from agent0.events.values import QUESTIONS, Role, Task, Turn
 from agent0.ports.storage import Artifacts, History
-from agent0.rollout.claim_check import redeem
+from agent0.rollout.claim_check import redeem, redeem_turns
 from agent0.training.scored_trajectory import ScoredTrajectory
 
 TYPES = ("TaskProposed", "TaskAttempted", "ResultVerified", "RewardAssigned", "TaskReviewed")
@@ -45,10 +44,8 @@ async def collect_trajectories(
 
 def _turns(event: TaskAttempted, artifacts: Artifacts) -> tuple[Turn, ...]:
     """The whole conversation; empty where a long one is no longer kept."""
-    if event.transcript_artifact is None:
-        return event.transcript
     try:
-        return tuple(map(Turn.model_validate, json.loads(artifacts.get(event.transcript_artifact))))
+        return redeem_turns(event.transcript, event.transcript_artifact, artifacts)
     except NotFoundError:
         return ()
 
@@ -57,6 +54,7 @@ def _trajectories(
     request: TrainingRequested, events: Iterable[Recorded], artifacts: Artifacts
 ) -> list[ScoredTrajectory]:
     joined = _join(request, events)
+    rates = joined.rates | _foreign_rates(joined)
     trajectories = []
     for key, recorded in sorted(joined.written.items()):
         event = recorded.event
@@ -70,7 +68,7 @@ def _trajectories(
             author=event.student if isinstance(event, TaskAttempted) else event.teacher,
             trajectory=redeem(event.trajectory, event.trajectory_artifact, artifacts),
             reward=_reward(joined, key),
-            solve_rate=joined.rates.get(event.task),
+            solve_rate=rates.get(event.task),
             success=bool(joined.reviews.get(key, joined.verdicts.get(key))),
             family=task.family if task else "",
             level=task.level if task else 0,
@@ -80,6 +78,16 @@ def _trajectories(
         )
         trajectories.append(_with_attempt(scored, event, artifacts) if isinstance(event, TaskAttempted) else scored)
     return trajectories
+
+
+def _foreign_rates(joined: _Joined) -> dict[str, float]:
+    """Solve rates of tasks that were imported: no teacher was rewarded for them, whose receipt would say it."""
+    outcomes: dict[str, list[bool]] = {}
+    for key, recorded in joined.written.items():
+        correct = joined.reviews.get(key, joined.verdicts.get(key))
+        if isinstance(recorded.event, TaskAttempted) and recorded.event.foreign and correct is not None:
+            outcomes.setdefault(recorded.event.task, []).append(correct)
+    return {task: sum(marks) / len(marks) for task, marks in outcomes.items()}
 
 
 def _with_attempt(scored: ScoredTrajectory, event: TaskAttempted, artifacts: Artifacts) -> ScoredTrajectory:

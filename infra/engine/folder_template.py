@@ -96,6 +96,18 @@ def token_texts(folder: Path, ids: Sequence[int]) -> list[str]:
     return [tokenizer.decode([token], skip_special_tokens=False) for token in ids]  # type: ignore[attr-defined]
 
 
+def span_text(folder: Path, ids: Sequence[int]) -> str | None:
+    """The text of ``ids`` together by the tokenizer of ``folder``; None where one is none of its vocabulary.
+
+    Raises:
+        OSError: the folder has no readable tokenizer.
+    """
+    tokenizer = _loaded(folder / "tokenizer.json")
+    if any(tokenizer.id_to_token(token) is None for token in ids):  # type: ignore[attr-defined]
+        return None
+    return str(tokenizer.decode([*ids], skip_special_tokens=False))  # type: ignore[attr-defined]
+
+
 @lru_cache(KEPT)
 def _loaded(path: Path) -> object:
     from tokenizers import Tokenizer

@@ -19,9 +19,9 @@ from agent0.assembly.api.transports import Questions, StartOrder, Transport
 from agent0.assembly.log.access import open_log
 from agent0.assembly.models.warm_start import warm_start
 from agent0.assembly.replay.compare_runs import gather_different
-from agent0.assembly.replay.forks import fork
+from agent0.assembly.replay.forks import fork, roles_of
 from agent0.assembly.replay.rescore import Rescore, rescore_run
-from agent0.assembly.replay.retrain import Retrain, Retrained, retrain, roles_of
+from agent0.assembly.replay.retrain import Retrain, Retrained, retrain
 from agent0.assembly.replay.tables_at import known_tables
 from agent0.assembly.runtime.app import started
 from agent0.assembly.runtime.execution import prepared, resumption

@@ -20,6 +20,7 @@ from agent0.events.alarms import AlarmRaised, EventRedacted
 from agent0.events.base import Event, Recorded, effect_id
 from agent0.events.checkpoints import EvaluationItemRequested, EvaluationRequested, TrainingRequested
 from agent0.events.runs import IterationMeasured, RunDeleted, RunFailed, RunStarted
+from agent0.events.values import Role
 from agent0.handlers import Handler
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.state_snapshots import Snapshots
@@ -260,6 +261,19 @@ def pairs_of(pairs: list[str] | None) -> dict[str, str]:
             raise ConfigError(f"{pair!r} is no setting.", fix="Write KEY=VALUE, as in training.student.lr=0.001.")
         out[key.strip()] = value
     return out
+
+
+def roles_of(text: str) -> tuple[Role, ...]:
+    """``student``, ``teacher`` or both, comma-separated.
+
+    Raises:
+        ConfigError: anything else.
+    """
+    roles: dict[str, Role] = {"student": "student", "teacher": "teacher"}
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    if not names or any(name not in roles for name in names):
+        raise ConfigError(f"{text!r} names no roles.", fix="Say student, teacher, or student,teacher.")
+    return tuple(roles[name] for name in dict.fromkeys(names))
 
 
 async def require_kept(log: Log, run: str) -> None:

@@ -10,6 +10,7 @@ from agent0.assembly.evaluation.finished_items import FinishedItems
 from agent0.assembly.evaluation.rollout_ports import open_rollout_ports
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.artifact_store import artifact_store
+from agent0.assembly.replay.foreign_training import foreign_request, require_asked, require_own_tokens
 from agent0.assembly.replay.past_states import state_at
 from agent0.assembly.replay.stored_experiments import (
     append_new,
@@ -17,7 +18,9 @@ from agent0.assembly.replay.stored_experiments import (
     behind_training,
     experiment_id,
     experiment_of,
+    extent,
     named,
+    start_of_run,
     training_events,
     verdicts_of_source,
 )
@@ -60,7 +63,8 @@ Report = Callable[[str], None]
 @dataclass(frozen=True)
 class Retrain:
     """What is asked: the checkpoints of ``source`` (a run or an experiment) once more, from its rewards, with
-    ``changes`` of the run's settings and without the tasks ``purged``. ``evaluate``: score each on validation."""
+    ``changes`` of the run's settings and without the tasks ``purged``. ``evaluate``: score each on validation.
+    ``imported``: the attempts are another framework's, and models and recipe those of the settings."""
 
     source: str
     name: str
@@ -68,6 +72,7 @@ class Retrain:
     purged: tuple[str, ...] = ()
     roles: tuple[Role, ...] = ("student",)
     evaluate: bool = True
+    imported: bool = False
 
 
 class Retrained(TypedDict):
@@ -142,13 +147,14 @@ async def retrain(settings: Settings, options: Retrain, report: Report = lambda 
     Raises:
         NotFoundError: no such run, experiment or task, or an artifact that would be trained on is gone.
         ConfigError: the base that the run was trained on is not here any more.
-        OperationError: the experiment is unfinished, nothing was ever trained, or the name asked something else.
+        OperationError: the experiment is unfinished, nothing was ever trained, the name asked something else, or
+            attempts that were imported are not to be trained on.
         RequirementsError: something is missing that training or scoring needs.
     """
     name = experiment_id(options.name)
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings))
-        past = await _past(log, options)
+        past = await _past(log, options, settings)
         plans = await _plans(log, past, options, settings)
         plan = plans[past.run]
         if _models(plan) == _models(past.state.config):
@@ -232,9 +238,17 @@ def _end(trained: Sequence[CheckpointTrained]) -> ExperimentFinished:
     return ExperimentFinished(kind="retrain", events=len(trained), sha256=sha256(canonical(adapters)), summary=samples)
 
 
-async def _past(log: Log, options: Retrain) -> _Past:
+async def _past(log: Log, options: Retrain, settings: Settings) -> _Past:
     run, rewards, verdicts, purged = await _source(log, options)
     state = await state_at(log, run)
+    start = await start_of_run(log, run)
+    require_asked(run, start, options.roles, options.imported)
+    if start.imported:
+        plan = amended(settings.run, options.changes, settings.home)
+        await require_own_tokens(log, run, start.imported, plan, artifact_store(settings))
+        until = await extent(log, run, await begun_as(log, experiment_id(options.name)))
+        request = foreign_request(run, until, plan.seed)
+        return _Past(run, replace(state, config=settings.run), [request], rewards, verdicts, purged)
     history = Branches(log)
     types = ["TrainingRequested", "TaskRequested"]
     events = [r async for r in history.read(run, types)]
@@ -383,16 +397,3 @@ async def _evaluate(work: _Retraining, trained: CheckpointTrained) -> None:
     event = checkpoint_evaluated(request, items, work.artifacts, work.plan)
     await work.append([(event, experiment_event_id(work.name, key, 1))])
     kept.forget(request, work.plan)
-
-
-def roles_of(text: str) -> tuple[Role, ...]:
-    """``student``, ``teacher`` or both, comma-separated.
-
-    Raises:
-        ConfigError: anything else.
-    """
-    roles: dict[str, Role] = {"student": "student", "teacher": "teacher"}
-    names = [part.strip() for part in text.split(",") if part.strip()]
-    if not names or any(name not in roles for name in names):
-        raise ConfigError(f"{text!r} names no roles.", fix="Say student, teacher, or student,teacher.")
-    return tuple(roles[name] for name in dict.fromkeys(names))

@@ -1,6 +1,7 @@
 """The checkpoints of a run, trained again from what is stored."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -8,8 +9,8 @@ import typer
 from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.models.lineage import TouchedCheckpoint, touched
 from agent0.assembly.replay.compare_runs import gather
-from agent0.assembly.replay.forks import pairs_of
-from agent0.assembly.replay.retrain import Retrain, roles_of
+from agent0.assembly.replay.forks import pairs_of, roles_of
+from agent0.assembly.replay.retrain import Retrain
 from agent0.assembly.replay.retrain import retrain as train_again
 from agent0.assembly.runtime.read_models import reading_log
 from agent0.cli import console, flags, lookup
@@ -23,6 +24,9 @@ from agent0.settings import Settings
 Source = Annotated[str, typer.Argument(metavar="SOURCE", help="An experiment, or a run.")]
 Roles = Annotated[str, typer.Option(help="student, teacher, or student,teacher.")]
 Purge = Annotated[list[str] | None, typer.Option("--purge", metavar="TASK", help="A task to leave out.")]
+Imported = Annotated[
+    str, typer.Option(metavar="PROFILE", help="Train on imported attempts, with the model and recipe of this profile.")
+]
 Evaluate = Annotated[bool, typer.Option(help="Score each new student on the validation tasks.")]
 
 
@@ -34,13 +38,15 @@ def retrain(
     roles: Roles = "student",
     purge: Purge = None,
     evaluate: Evaluate = True,
+    imported: Imported = "",
     full: console.Full = False,
     as_json: console.Json = False,
 ) -> None:
     """Train a run's checkpoints again from what is stored: with the rewards of an experiment, another recipe
     (--set training.student.lr=…), or without some tasks. Nothing is generated again."""
-    settings = flags.settings(plugins=plugin)
-    _retrain(settings, source, name, pairs, roles, tuple(purge or ()), evaluate, full, as_json)
+    settings = flags.settings(imported or None, plugins=plugin)
+    options = Retrain(source, name, pairs_of(pairs), tuple(purge or ()), roles_of(roles), evaluate, bool(imported))
+    _retrain(settings, options, full, as_json)
 
 
 def purge_task(
@@ -54,26 +60,17 @@ def purge_task(
 ) -> None:
     """Train a run's checkpoints again as if one of its tasks had never been. Checkpoints of a role that --roles does
     not name stay; those that saw the task are listed."""
-    _retrain(flags.settings(), run, name or f"without-{task}", None, roles, (task,), evaluate, full, as_json)
+    options = Retrain(run, name or f"without-{task}", {}, (task,), roles_of(roles), evaluate)
+    _retrain(flags.settings(), options, full, as_json)
 
 
-def _retrain(
-    settings: Settings,
-    source: str,
-    name: str,
-    pairs: list[str] | None,
-    roles: str,
-    purged: tuple[str, ...],
-    evaluate: bool,
-    full: bool,
-    as_json: bool,
-) -> None:
-    if not name:
+def _retrain(settings: Settings, options: Retrain, full: bool, as_json: bool) -> None:
+    if not options.name:
         raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
-    request = Retrain(lookup.of_newest(source), name, pairs_of(pairs), purged, roles_of(roles), evaluate)
+    request, purged = replace(options, source=lookup.of_newest(options.source)), options.purged
     results = console.run_async(lambda: train_again(settings, request, (lambda _: None) if as_json else console.say))
     stay = [name for task in purged for name in _staying(settings, results["run"], task, request.roles)]
-    scored = evaluate and "student" in request.roles
+    scored = options.evaluate and not options.imported and "student" in request.roles
     held_out = _beside_its_own(settings, results["run"], results["experiment"]) if scored else None
     whole = {**results, "stay": stay, "held_out": held_out}
     answer = retrain_answer(whole, purged)

@@ -1,0 +1,174 @@
+"""Whether traces pass between Agent0 and the libraries of other frameworks unchanged, and what re-judging costs.
+
+``make traces`` installs the libraries in build/traces and runs ``python -m benchmarks.traces --write``: a run is
+exported in each format, the format's own library reads it and writes what it read, and that is imported again; then
+1,000 rollouts that the libraries wrote are imported and judged again. The tables go to docs/results/traces.md.
+"""
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent0.tasks.families import families
+from benchmarks.measured_page import write
+
+HERE = Path(__file__).parent
+AGENT0 = Path(sys.executable).with_name("agent0")
+COUNT, LIE = 1_000, 10
+"""Rollouts of others; each tenth is rewarded for a wrong answer."""
+
+
+@dataclass(frozen=True)
+class Library:
+    """Who reads a format: its packages in the table, the folder of its environment, the file's ending, what of an
+    attempt comes back (nothing: it is only written)."""
+
+    packages: str
+    folder: str
+    ending: str = "jsonl"
+    returns: tuple[str, ...] = ("reward", "correct", "answer", "trajectory")
+
+
+REWARD, NOTHING = ("reward",), ()
+LIBRARIES: Mapping[str, Library] = {
+    "atif": Library("harbor 0.25.0, atif 1.8.0", "atif"),
+    "inspect": Library("inspect-ai 0.3.285", "inspect", "eval"),
+    "openenv": Library("openenv 0.10.0", "atif"),
+    "verifiers-trace": Library("verifiers 0.4.0", "verifiers"),
+    "openai-chat": Library("openai 2 (types)", "verifiers"),
+    "parquet": Library("datasets", "trl", "parquet"),
+    "trl": Library("trl 1.16.0, datasets", "trl", returns=REWARD),
+    "trl-messages": Library("trl 1.16.0, datasets", "trl", returns=NOTHING),
+    "trl-preference": Library("trl 1.16.0, datasets", "trl", returns=NOTHING),
+    "trl-prompt": Library("trl 1.16.0, datasets", "trl", returns=NOTHING),
+    "trl-unpaired": Library("trl 1.16.0, datasets", "trl", returns=("correct",)),
+    "trl-stepwise": Library("trl 1.16.0, datasets", "trl", returns=NOTHING),
+    "pi": Library("trackio 0.43.0", "trl", returns=NOTHING),
+}
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where everything is: a data folder, a folder of files, and the environments of the libraries."""
+
+    home: Path
+    files: Path
+    libraries: Path
+
+    def agent0(self, *words: str) -> bytes:
+        """Run one command; returns what it wrote."""
+        env = {**os.environ, "AGENT0_HOME": str(self.home)}
+        done = subprocess.run([AGENT0, *words], env=env, capture_output=True, check=False)
+        if done.returncode:
+            raise SystemExit(f"agent0 {' '.join(words)}: {done.stderr.decode()[-2000:]}")
+        return done.stdout
+
+    def rows(self, run: str) -> list[Any]:
+        """The attempts of ``run`` as we export them."""
+        return [json.loads(line) for line in self.agent0("trajectory", "export", run).splitlines()]
+
+    def library(self, verb: str, kind: str, source: Path, out: Path) -> int:
+        """Let the library of ``kind`` read or write; returns how many traces it did."""
+        python = self.libraries / LIBRARIES[kind].folder / "bin" / "python"
+        command = [python, "-P", HERE / "trace_libraries.py", verb, kind, source, out]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(f"{kind}: {LIBRARIES[kind].packages} does not {verb} it: {done.stderr[-2000:]}")
+        return int(done.stdout.split()[-1])
+
+
+def round_trips(bench: Bench, run: str, stepwise: str) -> Iterator[str]:
+    """A row of the table for each format. ``stepwise`` is a run of long tasks."""
+    ours = bench.rows(run)
+    for kind, library in LIBRARIES.items():
+        source = bench.files / f"ours-{kind}.{library.ending.replace('eval', 'json')}"
+        source.write_bytes(
+            bench.agent0("trajectory", "export", stepwise if kind == "trl-stepwise" else run, "--format", kind)
+        )
+        out = source.with_name(f"theirs-{kind}.{library.ending}")
+        count = bench.library("read", kind, source, out)
+        back = _returned(bench, out, ours, library) if library.returns else "only written"
+        yield f"| `{kind}` | {library.packages} | {count} of {count} | {back} |\n"
+
+
+def _returned(bench: Bench, out: Path, ours: list[Any], library: Library) -> str:
+    run = json.loads(bench.agent0("trajectory", "import", str(out), "--json"))["run"]
+    theirs = bench.rows(run)
+    if "trajectory" not in library.returns:
+        return _same(
+            sorted(f"{row[name]}" for row in ours for name in library.returns if row[name] is not None),
+            sorted(f"{row[name]}" for row in theirs for name in library.returns if row[name] is not None),
+        )
+    return _same(*([json.dumps([row[name] for name in library.returns]) for row in rows] for rows in (ours, theirs)))
+
+
+def _same(ours: list[str], theirs: list[str]) -> str:
+    same = sum(before == after for before, after in zip(ours, theirs, strict=False))
+    if same == len(ours) == len(theirs):
+        return f"{same} of {len(ours)} the same"
+    return f"**{same} of {len(ours)} the same, {len(theirs)} came back**"
+
+
+def rollouts() -> list[dict[str, Any]]:
+    """Rollouts of others on tasks that a family of ours reads: of each ten two are wrong, one of which is rewarded."""
+    entry, rng, rows = families(long=None)["arithmetic"], random.Random(7), dict[str, dict[str, Any]]()
+    while len(rows) < COUNT:
+        params = entry.sample(2, rng)
+        question, answer, number = entry.render(params, rng), entry.solve(params), len(rows)
+        wrong = number % LIE in (0, 1)
+        text = f"I compute it. \\boxed{{{f'{answer}1' if wrong else answer}}}"
+        row = {"question": question, "answer": answer, "text": text, "reward": float(number % LIE != 0)}
+        rows.setdefault(question, row)
+    return [*rows.values()]
+
+
+def judged(bench: Bench) -> Iterator[str]:
+    """A row of the table for each library that wrote rollouts of its own."""
+    source = bench.files / "rollouts.jsonl"
+    source.write_text("".join(f"{json.dumps(row)}\n" for row in rollouts()), encoding="utf-8")
+    for kind in ("verifiers-trace", "inspect", "atif"):
+        out = bench.files / f"rollouts-{kind}.{LIBRARIES[kind].ending}"
+        count, begin = bench.library("write", kind, source, out), time.monotonic()
+        run = json.loads(bench.agent0("trajectory", "import", str(out), "--json"))["run"]
+        imported, begin = time.monotonic() - begin, time.monotonic()
+        result = json.loads(bench.agent0("experiment", "reverify", run, "--json"))
+        again, flips = time.monotonic() - begin, result["flips"]
+        changes = ", ".join(f"{count} {flip}" for flip, count in sorted(flips.items())) or "none"
+        packages = LIBRARIES[kind].packages
+        yield f"| {packages} (`{kind}`) | {count:,} | {imported:.0f} s | {again:.0f} s | {changes} |\n"
+
+
+def main() -> None:
+    """Print both tables; with ``--write`` put them into the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--libraries", type=Path, default=Path("build/traces"))
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(Path(folder) / "home", Path(folder) / "files", options.libraries)
+        bench.files.mkdir()
+        run, stepwise = (json.loads(bench.agent0("run", "start", *words, "--json"))["run"] for words in RUNS)
+        trips = "| format | read and written by | accepted | imported again |\n|---|---|---|---|\n"
+        trips += "".join(round_trips(bench, run, stepwise))
+        costs = "| written by | rollouts | imported | judged again | verdicts changed |\n|---|---|---|---|---|\n"
+        costs += "".join(judged(bench))
+    print(trips, costs, sep="\n")
+    if options.write:
+        write("traces.md", f"{trips}\n{costs}")
+    if "**" in trips:
+        raise SystemExit("Not everything came back as it went.")
+
+
+RUNS = (("--profile", "scripted"), ("--profile", "long"))
+
+if __name__ == "__main__":
+    main()
