@@ -15,6 +15,8 @@
 #                 spans are read by the declarations of OpenTelemetry's protocol
 #   make trainer  install the rollout client of another trainer (the package `verifiers`, in build/trainer), and see that
 #                 it captures from /v1/chat/completions the ids and log-probabilities that the log holds
+#   make traces   install libraries of other frameworks (in build/traces, by TRACES_PYTHON: 3.12 or newer), and see that
+#                 they accept the traces that are exported and that what they write comes back (writes docs/results/traces.md)
 #   make bucket   install a server that speaks S3 (moto, in build/bucket), and see that artifacts come whole from it
 #   make chart    check images, compose, Helm chart and scripts of SLURM by their own tools (Helm is built by Go; wheels have
 #                 Compose, hadolint, ShellCheck, Kubernetes' schemas), and take up a run under SLURM's script; where a
@@ -66,7 +68,7 @@ PINNED := $(BIN)/python -m pip --disable-pip-version-check install --quiet --req
 SANDBOXED := _pytest,antlr4,iniconfig,latex2sympy2_extended,math_verify,mpmath,numpy,packaging,pluggy,pygments,pytest,sympy
 PINS := pyproject.toml constraints.txt binaries.txt install.py
 
-.PHONY: help run setup test check style docs studies bench bench-gpu sinks trainer bucket chart browser integrations knockout crash cluster mutants language soak clean linux bubblewrap
+.PHONY: help run setup test check style docs studies bench bench-gpu sinks trainer traces bucket chart browser integrations knockout crash cluster mutants language soak clean linux bubblewrap
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -133,6 +135,21 @@ bucket: linux .venv/.ready-dev
 	[ -x build/bucket/bin/python ] || $(BIN)/python -m venv build/bucket
 	build/bucket/bin/python -m pip --disable-pip-version-check install --quiet 'moto[s3]==5.2.5' flask flask-cors
 	$(BIN)/python -m pytest -rs tests/test_bucket_artifacts.py
+
+# Harbor, OpenEnv and trackio are read without what they depend on: their models need pydantic alone.
+TRACES_PYTHON ?= python3.12
+TRACES := atif inspect trl verifiers
+TRACES_atif := atif==1.8.0
+TRACES_inspect := inspect-ai==0.3.285
+TRACES_trl := datasets transformers
+TRACES_verifiers := verifiers==0.4.0
+
+traces: linux .venv/.ready-dev
+	for name in $(TRACES); do [ -x build/traces/$$name/bin/python ] || $(TRACES_PYTHON) -m venv build/traces/$$name; done
+	$(foreach name,$(TRACES),build/traces/$(name)/bin/python -m pip --disable-pip-version-check install -q $(TRACES_$(name)) &&) true
+	build/traces/atif/bin/python -m pip --disable-pip-version-check install -q --no-deps harbor==0.25.0 openenv==0.10.0
+	build/traces/trl/bin/python -m pip --disable-pip-version-check install -q --no-deps trl==1.16.0 trackio==0.43.0
+	$(BIN)/python -m benchmarks.traces --write
 
 trainer: linux .venv/.ready-dev
 	[ -x build/trainer/bin/python ] || $(BIN)/python -m venv build/trainer

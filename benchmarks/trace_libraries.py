@@ -64,7 +64,7 @@ def openenv(source: Path, out: Path) -> int:
 
 def verifiers_trace(source: Path, out: Path) -> int:
     model = import_module("verifiers.v1").WireTrace
-    return save(out, [model.model_validate(row).model_dump_json() for row in lines(source)])
+    return save(out, [model.model_validate(row).to_record(float_decimals=None) for row in lines(source)])
 
 
 def openai_chat(source: Path, out: Path) -> int:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer
 
-from agent0.assembly.replay import foreign_training
 from agent0.assembly.runtime.providers import providers
+from agent0.assembly.trajectories import foreign_training
 from agent0.settings.roles import StudentConfig
 from tests.kept_open import attached
 from tests.pasts import events_of, keep, settings_at, tell
@@ -68,7 +68,13 @@ def of_another(row: dict[str, Any]) -> None:
 
 
 def beyond(row: dict[str, Any]) -> None:
-    row["nodes"][1]["token_ids"][-1] = 10**9
+    node = row["nodes"][1]
+    node |= {name: [*node[name], value] for name, value in (("token_ids", 10**9), ("mask", True), ("logprobs", -1.0))}
+
+
+def half_of_another(row: dict[str, Any]) -> None:
+    again = {**row["nodes"][1], "parent": 1}
+    row["nodes"].append(again | {"message": {"role": "assistant", "content": "It is something else."}})
 
 
 def improbable(row: dict[str, Any]) -> None:
@@ -82,6 +88,7 @@ def unsaid(row: dict[str, Any]) -> None:
 UNFIT: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "no ids": (without_ids, "None of its 8 attempts has token ids: the file has no token ids"),
     "another tokenizer": (of_another, "are not its text in the tokenizer of tiny"),
+    "a turn of another tokenizer": (half_of_another, "are not its text in the tokenizer of tiny"),
     "an id beyond the vocabulary": (beyond, "are not its text in the tokenizer of tiny"),
     "a probability above one": (improbable, "has the log-probability 0.5"),
     "no text beside them": (unsaid, "are not its text in the tokenizer of tiny"),

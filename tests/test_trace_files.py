@@ -103,13 +103,17 @@ def _encrypted() -> bytes:
     return bytes(content)
 
 
+def _sum(document: object) -> bytes:
+    return struct.pack("<I", zlib.crc32(json.dumps(document).encode()))
+
+
 def _bomb() -> bytes:
     return archive(FILES[0], ("samples/1_epoch_1.json", b"[" + b" " * 3_000_000))
 
 
 HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "a cut archive": (lambda: archive(*FILES)[:-60], "damaged"),
-    "a flipped bit": (lambda: zstd(*FILES).replace(b"PK\3\4", b"PK\3\4", 1)[:90] + b"\0" + zstd(*FILES)[91:], ""),
+    "another content": (lambda: zstd(*FILES).replace(_sum(HEADER), b"\0\0\0\0"), "Bad CRC-32"),
     "an encrypted one": (_encrypted, "encrypted"),
     "more than it says": (_bomb, "too large unpacked"),
     "no header": (lambda: archive(*FILES[1:]), "without header.json"),

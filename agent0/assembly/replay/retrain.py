@@ -10,7 +10,6 @@ from agent0.assembly.evaluation.finished_items import FinishedItems
 from agent0.assembly.evaluation.rollout_ports import open_rollout_ports
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.artifact_store import artifact_store
-from agent0.assembly.replay.foreign_training import foreign_request, require_asked, require_own_tokens
 from agent0.assembly.replay.past_states import state_at
 from agent0.assembly.replay.stored_experiments import (
     append_new,
@@ -25,6 +24,7 @@ from agent0.assembly.replay.stored_experiments import (
     verdicts_of_source,
 )
 from agent0.assembly.runtime.model_ports import OpenTrainers
+from agent0.assembly.trajectories.foreign_training import foreign_request, require_asked, require_own_tokens
 from agent0.assembly.validate.base_model import check_trained_on
 from agent0.assembly.validate.replay_requirements import require_replay
 from agent0.assembly.validate.run_config import check_names

@@ -13,8 +13,8 @@ import typer
 
 from agent0.assembly.api.trajectories import transcript_of
 from agent0.assembly.log.artifact_store import artifact_store
-from agent0.assembly.log.import_trajectories import TraceImport, import_trajectories
-from agent0.assembly.log.trajectory_check import check_tokens
+from agent0.assembly.trajectories.import_trajectories import TraceImport, import_trajectories
+from agent0.assembly.trajectories.token_check import check_tokens
 from agent0.cli import console, flags, lookup
 from agent0.errors import ConfigError, GateError
 from agent0.experiments.interchange.formats import written
