@@ -39,8 +39,9 @@ class Listing:
 
 
 def introduced(raw: Any) -> None:
-    """Raises WireError unless ``raw`` is the result of a handshake."""
-    _validated(types.InitializeResult, raw)
+    """Raises WireError unless ``raw`` is the result of a handshake, or of ``server/discover`` in its place."""
+    discovered = isinstance(raw, dict) and "supportedVersions" in raw
+    _validated(types.DiscoverResult if discovered else types.InitializeResult, raw)
 
 
 def listing(pages: Sequence[Any]) -> Listing:

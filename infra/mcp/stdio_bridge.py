@@ -8,12 +8,19 @@ import sys
 from collections.abc import Mapping
 
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
-"""Of the protocol, the one offered first."""
+"""Of the protocol with a handshake, the one offered first."""
+STATELESS = "2026-07-28"
+"""Of the protocol without one: every request says what the client is."""
+CLIENT = {"name": "agent0", "version": "1"}
 LONGEST_LINE, MOST_MESSAGES, MOST_PAGES, LONGEST_ANSWER = 1 << 20, 10_000, 20, 200_000
 
 
 class ServerError(Exception):
     """The MCP server broke the protocol or returned an error."""
+
+
+class RefusedRequestError(ServerError):
+    """The MCP server answered a request with an error."""
 
 
 class ServerProcess:
@@ -23,14 +30,30 @@ class ServerProcess:
         argv = [sys.executable if command[0] in ("python", "python3") else command[0], *command[1:]]
         self._child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - the purpose
         self._number = self._seen = 0
+        self._about: dict[str, object] = {}
 
     def begin(self) -> dict[str, object]:
-        """Shake hands; what the server says of itself."""
-        client = {"protocolVersion": VERSIONS[0], "capabilities": {}, "clientInfo": {"name": "agent0", "version": "1"}}
-        answer = self.ask("initialize", client)
+        """Shake hands, or discover a server that refuses to; what it says of itself."""
+        client = {"protocolVersion": VERSIONS[0], "capabilities": {}, "clientInfo": CLIENT}
+        try:
+            answer = self.ask("initialize", client)
+        except RefusedRequestError as refused:
+            return self._discover(refused)
         if answer.get("protocolVersion") not in VERSIONS:
             raise ServerError(f"it speaks version {str(answer.get('protocolVersion'))[:40]!r}, which nobody here does")
         self._send({"method": "notifications/initialized"})
+        return answer
+
+    def _discover(self, refused: RefusedRequestError) -> dict[str, object]:
+        about = {"protocolVersion": STATELESS, "clientInfo": CLIENT, "clientCapabilities": {}}
+        self._about = {"_meta": {f"io.modelcontextprotocol/{name}": value for name, value in about.items()}}
+        try:
+            answer = self.ask("server/discover", {})
+        except RefusedRequestError:
+            raise refused from None
+        versions = answer.get("supportedVersions")
+        if not isinstance(versions, list) or STATELESS not in versions:
+            raise ServerError(f"it speaks versions {str(versions)[:80]}, which nobody here does")
         return answer
 
     def pages(self) -> list[dict[str, object]]:
@@ -46,7 +69,7 @@ class ServerProcess:
         """Send a request and return its result. Requests of the server meanwhile are refused, its notifications
         skipped."""
         self._number += 1
-        self._send({"id": self._number, "method": method, "params": params})
+        self._send({"id": self._number, "method": method, "params": {**params, **self._about}})
         while True:
             for message in self._messages():
                 if message.get("id") == self._number and "method" not in message:
@@ -57,7 +80,8 @@ class ServerProcess:
     def _result(self, method: str, message: dict[str, object]) -> dict[str, object]:
         result = message.get("result")
         if not isinstance(result, dict):
-            raise ServerError(f"{method}: {json.dumps(message.get('error'))[:500]}")
+            kind = RefusedRequestError if isinstance(message.get("error"), dict) else ServerError
+            raise kind(f"{method}: {json.dumps(message.get('error'))[:500]}")
         return result
 
     def _reply(self, message: dict[str, object]) -> None:

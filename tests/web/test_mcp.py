@@ -70,6 +70,12 @@ async def test_without_servers_nothing_happens(sandbox: Bubblewrap) -> None:
     assert await mcp_tools(Settings(), sandbox) == {}
 
 
+async def test_a_server_that_knows_no_handshake_is_discovered(sandbox: Bubblewrap) -> None:
+    found = await mcp_tools(plain("stateless"), sandbox)
+    done = await use(at_work(sandbox, tools=found), NAME, text="a b c")
+    assert done.state is ToolState.OK and "3 words" in done.output
+
+
 async def test_a_stdio_server_works_inside_the_sandbox(sandbox: Bubblewrap) -> None:
     found = await mcp_tools(plain(), sandbox)
     assert list(found) == [NAME]
@@ -148,6 +154,8 @@ async def test_arguments_are_checked_by_the_servers_schema(
         ("flood", "far too much"),
         ("line", "far too much"),
         ("refuses", "no tools here"),
+        ("stateless of another time", "2031-01-01"),
+        ("stateless without versions", "speaks versions None"),
         ("no schema", "ListToolsResult is none: tools.0.inputSchema"),
         ("schema", "arguments must be an object"),
         ("twice", "two of one name"),
@@ -218,9 +226,19 @@ async def test_servers_are_set_like_any_setting(monkeypatch: pytest.MonkeyPatch,
         load("scripted", {"mcp.servers.far.url": "https://me:secret@example.org/"})
 
 
-async def test_the_driver_speaks_with_the_official_server() -> None:
+class WithoutHandshake(stdio_bridge.ServerProcess):
+    """As if the server refused to shake hands."""
+
+    def ask(self, method: str, params: Any) -> dict[str, object]:
+        if method == "initialize":
+            raise stdio_bridge.RefusedRequestError("initialize: not here")
+        return super().ask(method, params)
+
+
+@pytest.mark.parametrize("kind", [stdio_bridge.ServerProcess, WithoutHandshake])
+async def test_the_driver_speaks_with_the_official_server(kind: type[stdio_bridge.ServerProcess]) -> None:
     def converse() -> tuple[Any, list[Any], Any]:
-        server = stdio_bridge.ServerProcess(["python", str(FOLDER / "official.py")])
+        server = kind(["python", str(FOLDER / "official.py")])
         with server._child:
             told = (
                 server.begin(),

@@ -88,7 +88,14 @@ if HOW == "exit":
 for one in sys.stdin:
     asked = json.loads(one)
     method, params = asked["method"], asked.get("params", {})
-    if method == "initialize":
+    about = params.get("_meta", {})
+    if HOW.startswith("stateless") and about.get("io.modelcontextprotocol/protocolVersion") != "2026-07-28":
+        say(id=asked["id"], error={"code": -32601, "message": f"no {method} without a version"})
+    elif method == "server/discover":
+        versions = {"stateless of another time": ["2031-01-01"], "stateless without versions": None}
+        info = {"resultType": "complete", "supportedVersions": versions.get(HOW, ["2026-07-28"]), "capabilities": {}}
+        say(id=asked["id"], result={**info, "ttlMs": 0, "cacheScope": "private"})
+    elif method == "initialize":
         greet(asked["id"], params["protocolVersion"])
     elif method == "tools/list" and HOW == "refuses":
         say(id=asked["id"], error={"code": -32601, "message": "no tools here"})
