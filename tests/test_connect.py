@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from agent0.api.admission.keys import KeyFile
 from agent0.errors import Agent0Error, AuthError, ConfigError, DependencyError, NotFoundError, OperationError
 from agent0.infra.web.agent0_server import ServerLink, ServerVersionError
 from tests.api.served import stored, viewed
+from tests.client_cases import TABLE
 from tests.loopback import listening
 from tests.story import whole_run
 
@@ -30,12 +32,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def answering(pages: dict[str, tuple[int, str]]) -> Iterator[str]:
-    """A server that gives each path a status and a text; its address."""
+def answering(pages: dict[str, Any]) -> Iterator[str]:
+    """A server that gives each path a status and a text, or the next ones of an iterator; its address."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            status, text = pages.get(self.path.partition("?")[0], (404, "{}"))
+            page = pages.get(self.path.partition("?")[0], (404, "{}"))
+            status, text = next(page) if isinstance(page, Iterator) else page
             self.send_response(status)
             self.send_header("Content-Length", str(len(text)))
             self.end_headers()
@@ -60,31 +63,32 @@ def test_a_server_that_is_away_is_named_with_what_to_do() -> None:
             agent0.connect(url).run()
 
 
-NO_SERVERS = {
-    "an old one": ({"/version": (200, '{"version": "0.0.9"}')}, "too old.*0.0.9.*update"),
-    "one without a route": (
-        {
-            "/version": (200, '{"version": "0.1.0"}'),
-            "/v1/runs/LAST": (404, json.dumps({"title": "There is nothing here.", "detail": "Not Found"})),
-        },
-        "too old.*no /v1/runs/LAST",
-    ),
-    "a page": ({"/version": (200, "<html>")}, "No server of Agent0.*`agent0 up`"),
-    "a proxy": ({}, "No server of Agent0.*404"),
-    "a list": ({"/version": (200, "[]")}, "No server of Agent0"),
-}
+@pytest.mark.parametrize("kind", TABLE["strangers"])
+def test_who_answers_is_told_as_in_the_table(kind: str) -> None:
+    """Versions one apart, strangers, problems: as the client for TypeScript is held to."""
+    stranger = TABLE["strangers"][kind]
+    with answering(stranger["pages"]) as url:
+        server = agent0.connect(url, "agent0_secret")
+        if "gives" in stranger:
+            assert server.run().id == stranger["gives"]
+            return
+        with pytest.raises(Agent0Error) as raised:
+            server.run()
+    assert type(raised.value).__name__ == stranger["error"]
+    assert [text for text in stranger["says"] if text not in str(raised.value)] == []
+    assert "agent0_secret" not in str(raised.value) and "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("kind", NO_SERVERS)
-def test_an_old_server_and_what_is_none_are_told_apart(kind: str) -> None:
-    pages, said = NO_SERVERS[kind]
-    with answering(pages) as url, pytest.raises(ServerVersionError, match=said):
-        agent0.connect(url).run()
+@pytest.mark.parametrize("key", ["agent0_secret\n", "agent0 secret", "agent0_s\u00e9cret"])
+def test_a_key_that_is_none_is_refused_unshown(key: str) -> None:
+    with pytest.raises(ConfigError, match="characters that no key has") as refused:
+        agent0.connect(key=key)
+    assert "cret" not in str(refused.value)
 
 
 def test_a_newer_servers_event_is_one_line(home: Path) -> None:
     event = {"seq": 1, "text": "", **json.loads(STORY[0].to_json()), "type": "RunDreamed"}
-    pages = {"/version": (200, '{"version": "9.1"}'), "/v1/runs/r1": (200, '{"run": "r1"}')}
+    pages = {"/version": (200, '{"version": "0.9"}'), "/v1/runs/r1": (200, '{"run": "r1"}')}
     pages["/v1/events"] = (200, json.dumps({"data": [event], "next": None}))
     with answering(pages) as url, pytest.raises(ServerVersionError, match=r"newer than this client.*RunDreamed.*pip"):
         _ = agent0.connect(url).run("r1").status
@@ -184,12 +188,22 @@ async def test_a_stream_that_is_cut_goes_on_with_no_event_twice(
     assert seen == [event.seq for event in STORY] and cuts
 
 
-async def test_an_event_that_a_server_repeats_comes_once() -> None:
-    events = "".join(f"data: {json.dumps({'seq': seq})}\n\n" for seq in (1, 2, 2, 1, 3))
-    pages = {"/version": (200, '{"version": "0.1.0"}'), "/v1/events": (200, events)}
+@pytest.mark.parametrize("case", TABLE["streams"], ids=lambda case: json.dumps(case["text"]))
+async def test_streams_are_read_as_in_the_table(case: dict[str, Any]) -> None:
+    """A message counts when it is whole, and an event comes once."""
+    pages = {"/version": (200, '{"version": "0.1.0"}'), "/v1/events": (200, case["text"])}
     with answering(pages) as url:
         async with aclosing(ServerLink(url, "", 30).stream({}, 0)) as stream:
-            assert [(await anext(stream))["seq"] for _ in range(3)] == [1, 2, 3]
+            assert [(await anext(stream))["seq"] for _ in case["gives"]] == case["gives"]
+
+
+async def test_a_message_that_is_cut_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent0.infra.web.agent0_server.AGAIN_S", 0.001)
+    parts = ['data: {"seq": 1}\n\ndata: {"seq": 2, "te', 'data: {"seq": 2}\n', 'data: {"seq": 2}\n\n']
+    pages = {"/version": (200, '{"version": "0.1.0"}'), "/v1/events": iter([(200, part) for part in parts])}
+    with answering(pages) as url:
+        async with aclosing(ServerLink(url, "", 30).stream({}, 0)) as stream:
+            assert [(await anext(stream))["seq"] for _ in range(2)] == [1, 2]
 
 
 async def test_a_server_that_does_not_come_back_ends_the_stream(
@@ -217,11 +231,3 @@ async def test_waiting_survives_a_server_that_starts_again(tmp_path: Path) -> No
     assert not waiting.done()
     with viewed(tmp_path, port=int(port)):
         assert await waiting == "finished"
-
-
-def test_every_problem_of_a_server_is_an_error_of_ours() -> None:
-    pages = {"/version": (200, '{"version": "0.1.0"}')}
-    for status, body in ((500, "{}"), (503, '{"title": "The server is full."}'), (418, '{"type": 7}')):
-        with answering({**pages, "/v1/runs/LAST": (status, body)}) as url, pytest.raises(Agent0Error) as raised:
-            agent0.connect(url).run()
-        assert raised.value.what

@@ -2,7 +2,6 @@
 two handles on one run and an ending process leave behind."""
 
 import asyncio
-import re
 import runpy
 import signal
 import sys
@@ -17,10 +16,11 @@ import pytest
 import agent0
 from agent0.assembly.api import calls, local_runs
 from agent0.assembly.api.local_runs import execution
-from agent0.errors import ConfigError, NotFoundError, OperationError
+from agent0.errors import Agent0Error, ConfigError, NotFoundError, OperationError
 from agent0.events.checkpoints import CheckpointEvaluated
 from agent0.infra.web.agent0_server import ServerLink
-from tests.handles import ABSENT, LONG, SMALL, WRONG, SyncRuns, all_of, served
+from tests.client_cases import CASES, TABLE, named, outcome, value_of
+from tests.handles import LONG, SMALL, SyncRuns, all_of, served
 from tests.kept_open import attached, one_sandbox
 from tests.processes import interrupt_main
 from tests.terminal import agent0 as call
@@ -116,16 +116,30 @@ async def test_two_handles_on_one_run_see_the_same(runs: Any) -> None:
     assert await (await runs.run("whole")).status() == "finished", "others are left alone"
 
 
-@pytest.mark.parametrize("message", ABSENT)
-async def test_unknown_names_are_refused_with_what_is_near(runs: Any, message: str) -> None:
-    error, call = ABSENT[message]
-    with pytest.raises(error, match=message):
-        await call(runs, await runs.run("whole"))
+@pytest.mark.parametrize("case", CASES, ids=named)
+async def test_errors_are_those_of_the_table(runs: Any, case: dict[str, Any]) -> None:
+    got = await outcome(case, runs, await runs.run("whole"))
+    assert got.get("error") == case["error"], got
+    what, why, fix = got["texts"]
+    assert [text for text in case["says"] if text not in f"{what} {why} {fix}"] == []
+    assert case.get("server") or (why and fix), "what is refused here names what to do"
 
 
-async def test_types_are_named_with_spaces_too(runs: Any) -> None:
-    run, types = await runs.run("whole"), " TaskAccepted, CheckpointEvaluated"
-    assert await all_of(run.events(types)) == await all_of(run.events(types.replace(" ", ""))) != []
+async def test_readings_and_decisions_are_those_of_the_table(runs: Any) -> None:
+    run = await runs.run("whole")
+    for case in TABLE["reads"]:
+        got = await outcome(case, runs, run)
+        assert "error" not in got and case.get("gives", got["gives"]) == got["gives"], case
+    places = {"runs": runs, "run": run}
+    for case in TABLE["life"]:
+        try:
+            value = await value_of(case, places[case["on"]], run.id)
+        except Agent0Error as error:
+            assert type(error).__name__ == case.get("error"), case
+            assert all(text in str(error) for text in case["says"]), case
+        else:
+            assert "error" not in case and case.get("gives", value) == value, case
+            places[case.get("as", "")] = value
 
 
 async def test_documents_are_taken_where_they_lie(runs: Any, tmp_path: Path, request: pytest.FixtureRequest) -> None:
@@ -137,14 +151,6 @@ async def test_documents_are_taken_where_they_lie(runs: Any, tmp_path: Path, req
     else:
         run = await runs.start(settings=SMALL, documents=tmp_path)
         assert (await run.overview())["config"]["documents"]["folder"] == str(tmp_path)
-
-
-@pytest.mark.parametrize("message", WRONG)
-async def test_what_is_of_another_type_is_refused_where_it_is_named(runs: Any, message: str) -> None:
-    on, call = WRONG[message]
-    with pytest.raises(ConfigError, match=re.escape(message)) as refused:
-        await call(runs if on == "runs" else await runs.run("whole"))
-    assert refused.value.why and "Write " in refused.value.fix
 
 
 def test_a_folder_and_a_server_of_another_type_are_refused() -> None:

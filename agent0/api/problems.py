@@ -109,6 +109,6 @@ def is_page(request: Request) -> bool:
 
 def responses(*statuses: int) -> dict[int | str, dict[str, object]]:
     """The problems that a route documents, besides those that any may give."""
-    schema = {"schema": {"$ref": "#/components/schemas/Problem"}}
+    schema = {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}
     codes = sorted({400, 401, 403, 404, 409, 413, 422, 500, 503, *statuses})
     return {code: {"description": HTTPStatus(code).phrase, "content": {MEDIA: schema}} for code in codes}

@@ -24,7 +24,8 @@ from agent0.errors import (
 )
 
 OLDEST = (0, 1)
-"""The oldest version of a server that has every route that is asked for here."""
+"""The oldest version of a server that has every route that is asked for here. A later major version is refused; within
+one, routes, fields and kinds of events are only added."""
 CONNECT_S, ANSWER_S, SILENT_S = 10.0, 600.0, 45.0
 """Seconds for a connection and an answer; of a stream that is silent for longer nobody is there: it pings."""
 AGAIN_S = 0.25
@@ -59,6 +60,7 @@ class ServerLink:
     def __init__(self, url: str, key: str, patience_s: float) -> None:
         self.url = url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._key = key
         self._patience_s, self._checked = patience_s, False
 
     async def get(self, path: str, params: Mapping[str, str] = {}) -> dict[str, Any]:
@@ -90,20 +92,20 @@ class ServerLink:
         while True:
             why = "it ended the stream"
             try:
-                async for name, value in self._lines(params, after):
-                    away = monotonic()
-                    event = json.loads(value) if name == "data" else {"seq": 0}
+                async for data in self._messages(params, after):
+                    event = json.loads(data) if data else {"seq": 0}
                     if event["seq"] > after:
                         after = event["seq"]
                         yield event
+                    away = monotonic()
             except (httpx.TransportError, _StreamRefusedError) as error:
                 why = _reason(error)
             if monotonic() > away + self._patience_s:
                 raise self._away(f"{why}, and did not come back in {self._patience_s:g} s")
             await asyncio.sleep(AGAIN_S)
 
-    async def _lines(self, params: Mapping[str, str], after: int) -> AsyncIterator[tuple[str, str]]:
-        """(field, value) of every line that a stream sends."""
+    async def _messages(self, params: Mapping[str, str], after: int) -> AsyncIterator[str]:
+        """The data of every message that a stream sends whole; empty at every other line, as a sign of life."""
         headers = {"Accept": STREAM, "Last-Event-ID": str(after)}
         async with self._client(SILENT_S) as client:
             await self._require_version(client)
@@ -113,9 +115,12 @@ class ServerLink:
                 if answer.status_code != 200:
                     await answer.aread()
                     raise self._problem(answer)
+                data: list[str] = []
                 async for line in answer.aiter_lines():
-                    name, _, value = line.partition(": ")
-                    yield name, value
+                    if line.startswith("data:"):
+                        data.append(line.removeprefix("data:").removeprefix(" "))
+                    yield "" if line else "\n".join(data)
+                    data = data if line else []
 
     async def _asked(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         try:
@@ -144,6 +149,9 @@ class ServerLink:
         match = _version.match(version)
         if match is None:
             raise self._other(f"It answers /version with status {answer.status_code}.")
+        if int(match[1]) > OLDEST[0]:
+            fix = "Update this client: pip install -U agent0-train"
+            raise ServerVersionError("The server is newer than this client.", f"It is Agent0 {version}.", fix)
         if (int(match[1]), int(match[2])) < OLDEST:
             raise self._old(f"It is Agent0 {version}; this client asks for what {'.'.join(map(str, OLDEST))} has.")
         self._checked = True
@@ -158,8 +166,9 @@ class ServerLink:
         return parsed
 
     def _problem(self, answer: httpx.Response) -> Agent0Error:
-        """The error that a problem document describes."""
-        problem = self._parsed(answer)
+        """The error that a problem document describes; a key that it repeats is left out."""
+        document = self._parsed(answer)
+        problem = {name: str(value).replace(self._key or "\n", "…") for name, value in document.items()}
         slug = str(problem.get("type", "")).rpartition(":")[2]
         what, why, fix = (str(problem.get(name, "")) for name in ("title", "detail", "fix"))
         if answer.status_code == 401:

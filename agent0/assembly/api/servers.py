@@ -35,11 +35,14 @@ def connect(url: str = "http://127.0.0.1:8650", key: str = "", *, patience_s: fl
         patience_s: seconds that it may be away in the middle of a wait or a stream of events.
 
     Raises:
-        ConfigError: ``url`` is no address.
+        ConfigError: ``url`` is no address, or ``key`` has characters that no key has.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
         raise ConfigError(f"{url[:80]!r} is no address of a server.", fix="Write one like http://127.0.0.1:8650")
+    if not all("!" <= character <= "~" for character in key):
+        why = "A space, a line's end or another alphabet."
+        raise ConfigError("The key has characters that no key has.", why, "Copy it again.")
     return Server(ServerLink(url, key, patience_s))
 
 
