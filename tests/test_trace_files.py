@@ -15,6 +15,7 @@ import pyarrow
 import pytest
 
 from agent0.assembly.log.access import open_log
+from agent0.errors import ConfigError
 from agent0.experiments.interchange.foreign_run import events_of
 from agent0.experiments.interchange.formats import foreign_file
 from agent0.infra.storage import eval_archive
@@ -94,6 +95,17 @@ def test_an_archive_is_read_as_the_log_that_it_is(kept: Path, tmp_path: Path, pa
 def test_an_archive_of_an_evaluation_that_was_cut_off_has_what_was_done(tmp_path: Path) -> None:
     (tmp_path / "a.eval").write_bytes(archive(("_journal/start.json", {"version": 2, "eval": LOG["eval"]}), *FILES[1:]))
     assert len(foreign_file(load(tmp_path / "a.eval"), "").attempts) == 3
+
+
+def test_what_no_event_keeps_of_a_sample_may_be_as_large_as_it_is(tmp_path: Path) -> None:
+    heavy = {**SAMPLES[0], "attachments": {"a": "x" * 300_000}, "events": [{"a": "y" * 300_000}], "store": {}}
+    (tmp_path / "a.eval").write_bytes(archive(FILES[0], ("samples/0.json", heavy)))
+    (attempt,) = foreign_file(load(tmp_path / "a.eval"), "").attempts
+    assert {"attachments", "events"} <= {*attempt.losses} and "store" not in attempt.losses
+    texts = [{**MESSAGES[0], "content": "x" * 300_000}]
+    (tmp_path / "b.eval").write_bytes(archive(FILES[0], ("samples/0.json", {**heavy, "messages": texts})))
+    with pytest.raises(ConfigError, match=r"samples\.0\.messages\.0\.content"):
+        foreign_file(load(tmp_path / "b.eval"), "")
 
 
 def _encrypted() -> bytes:

@@ -30,10 +30,12 @@ Write = Callable[[Iterable[Mapping[str, Any]]], Iterator[Document]]
 
 @dataclass(frozen=True)
 class TraceFormat:
-    """A format: ``read`` makes attempts of a row of a file, ``write`` rows of exported attempts; None: not done."""
+    """A format: ``read`` makes attempts of a row of a file, ``write`` rows of exported attempts; None: not done.
+    ``trimmed`` takes out of a row what is not read, whatever it is."""
 
     read: Read | None = None
     write: Write | None = None
+    trimmed: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda row: row
 
 
 def _each(write: Callable[[Mapping[str, Any]], Iterator[Document]]) -> Write:
@@ -48,7 +50,7 @@ FORMATS: Mapping[str, TraceFormat] = {
     "trl-prompt": TraceFormat(write=chat.write_prompts),
     chat.CHAT: TraceFormat(chat.read_chat, _each(chat.write_chat)),
     "parquet": TraceFormat(write=_each(chat.write_columns)),
-    inspect_log.NAME: TraceFormat(inspect_log.read, inspect_log.write),
+    inspect_log.NAME: TraceFormat(inspect_log.read, inspect_log.write, inspect_log.without_unread),
     verifiers_trace.NAME: TraceFormat(verifiers_trace.read, _each(verifiers_trace.write)),
     openenv.NAME: TraceFormat(openenv.read, _each(openenv.write)),
     "pi": TraceFormat(write=_each(pi.write)),
@@ -83,12 +85,13 @@ def foreign_file(rows: Dataset, format: str) -> ForeignFile:
         RowError: a row that is none, named by file, line and field. ConfigError: nobody knows the format.
     """
     format = format or foreign_format(rows.text)
-    reader = FORMATS[format].read if format in FORMATS else None
-    if reader is None:
-        names = ", ".join(name for name, entry in FORMATS.items() if entry.read)
+    entry = FORMATS.get(format, TraceFormat())
+    if entry.read is None:
+        names = ", ".join(name for name, known in FORMATS.items() if known.read)
         raise ConfigError(f"{rows.name} is of no format that is known.", "", f"Name it: --format, one of {names}.")
     attempts: list[ForeignAttempt] = []
     for location, row in read_rows(rows.text, rows.name):
+        row = entry.trimmed(row)
         require_whole(row, location, format)
-        attempts += reader(row, location)
+        attempts += entry.read(row, location)
     return ForeignFile(rows.name, rows.sha256, format, tuple(attempts))

@@ -31,6 +31,10 @@ _MARKS: Mapping[object, float] = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 """Inspect's words for correct, incorrect, partially correct and no answer, as the numbers that it makes of them."""
 
 
+_UNREAD = ("attachments", "events", "events_data", "output", "store", "timelines")
+"""Fields of a sample that say again, event by event, what its messages say, with images and whole requests."""
+
+
 class _InspectScore(Foreign):
     value: str | int | float | bool | list[Any] | Document
     answer: str | None = None
@@ -57,6 +61,18 @@ class _InspectLog(Foreign):
     status: str
     eval: _InspectTask
     samples: list[Document] = Field(default_factory=list)
+
+
+def without_unread(row: Mapping[str, Any]) -> Document:
+    """The log without what no event keeps: each such field that is not empty is named, so that it counts as a loss."""
+    samples = row.get("samples")
+    if not isinstance(samples, list):
+        return dict(row)
+    return {**row, "samples": [_trimmed(sample) if isinstance(sample, dict) else sample for sample in samples]}
+
+
+def _trimmed(sample: Document) -> Document:
+    return sample | {name: name if sample[name] else None for name in _UNREAD if name in sample}
 
 
 def read(row: Mapping[str, Any], location: str) -> Iterator[ForeignAttempt]:
