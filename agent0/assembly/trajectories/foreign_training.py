@@ -118,10 +118,10 @@ def _is_read(folder: Path, trajectory: Trajectory, texts: list[str]) -> bool:
     written, compared = "".join(span or "" for span in spans), 0
     for text in texts:
         before = text.partition(CALLED)[0].strip()
-        found = written.find(before, at)
-        if found < 0:
+        start = written.find(before, at)
+        if start < 0:
             return False
-        at, compared = found + len(before), compared + len(before)
+        at, compared = start + len(before), compared + len(before)
     return compared > 0
 
 

@@ -87,7 +87,7 @@ def foreign_file(rows: Dataset, format: str) -> ForeignFile:
     format = format or foreign_format(rows.text)
     entry = FORMATS.get(format, TraceFormat())
     if entry.read is None:
-        names = ", ".join(name for name, known in FORMATS.items() if known.read)
+        names = ", ".join(name for name, other in FORMATS.items() if other.read)
         raise ConfigError(f"{rows.name} is of no format that is known.", "", f"Name it: --format, one of {names}.")
     attempts: list[ForeignAttempt] = []
     for location, row in read_rows(rows.text, rows.name):
