@@ -213,7 +213,7 @@ class TaskAttempted(Event):
 class ResultVerified(Event):
     """The verdict on an attempt (``verify_result``). ``correct`` None means undecided, which is not False.
 
-    For a long task ``subgoals`` has a verdict each and ``credit`` is the share that is right; neither changes
+    For a long task ``subgoals`` has a verdict each and ``credit`` is the share that is earned; neither changes
     ``correct``, which is about the answer alone.
     """
 

@@ -62,6 +62,8 @@ REPAIR = "repair"
 """The domain of tasks that ask to change files until tests pass which nobody sees."""
 HARBOR = "harbor"
 """The domain of tasks from others' task folders, and the verifier that runs their tests."""
+TESTING = "testing"
+"""The domain of tasks that ask for tests which reject wrong versions that nobody sees."""
 JUDGED = "judged"
 """The kind of a row's answer that a judge model compares, where one is named."""
 

@@ -14,7 +14,7 @@ from agent0.tasks.mining.mutations import Mutation, compiles, mutated, mutations
 from agent0.tasks.mining.templates import KEEPER, TITLES, TO_LIST, TO_NUMBER, Template
 
 LEVELS, BUGS = 4, {4: 2}
-CASES, SHOWN_CASES = 10, 2
+CASES, SHOWN_CASES = 30, 2
 """Cases of a function that decide, and further ones that the student has."""
 _NAMES = ("basket", "harbor", "meadow", "kettle", "lantern", "orchard", "pebble", "quarry", "saddle", "timber")
 _MODULES = ("series", "figures", "reports", "keeper")
@@ -59,8 +59,8 @@ class GeneratedRepository:
         """Its files of code, with ``changes``."""
         files = {f"{self.package}/__init__.py": b'"""Work with series of whole numbers."""\n'}
         for name, text in self.modules.items():
-            own = [change for change in changes if change.path == name]
-            files[f"{self.package}/{name}.py"] = mutated(text.encode(), own)
+            in_module = [change for change in changes if change.path == name]
+            files[f"{self.package}/{name}.py"] = mutated(text.encode(), in_module)
         return files
 
     def prelude(self, module: str) -> str:
@@ -71,13 +71,13 @@ class GeneratedRepository:
         """Test files of ``cases``, one for each module."""
         files = {}
         for module in self.modules:
-            own = [case for case in cases if case.module == module]
-            names = sorted({self.title if case.function == "after" else case.function for case in own})
+            in_module = [case for case in cases if case.module == module]
+            names = sorted({self.title if case.function == "after" else case.function for case in in_module})
             lines = [f"from {self.package}.{module} import {', '.join(names)}\n{self.prelude(module)}"]
-            for number, case in enumerate(own, 1):
+            for number, case in enumerate(in_module, 1):
                 test = f"test_{case.function}_{number}"
                 lines.append(f"\n\ndef {test}():\n    assert {case.expression} == {expected[case]}\n")
-            if own:
+            if in_module:
                 files[f"tests/test_{module}.py"] = "".join(lines).encode()
         return files
 

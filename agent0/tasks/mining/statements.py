@@ -21,6 +21,18 @@ def bug_statement(package: str, version: str, failures: Mapping[str, str], count
     return "\n\n".join([head, _failed(failures, count), _RULES])
 
 
+def tests_statement(package: str, versions: int, modules: Sequence[str]) -> str:
+    """Ask for tests of a package that reject ``versions`` wrong ones."""
+    return f"""The Python package {package} in your work folder is right, and tests/ has some tests of it.
+
+Write more of them into tests/test_more.py: functions named test_* whose lines are `assert call == value`, with literals
+as arguments and value. Functions of {", ".join(modules)} may be called, and `after` where tests/ has it.
+
+{versions} wrong versions of the package, which you cannot see, pass the tests in tests/. Each differs in one place. You
+are paid for each that your tests reject. A test that rejects none beyond those before it costs; one that fails on the
+package itself makes all worth nothing. The tests are read, not run: nothing else in your folder counts."""
+
+
 def change_statement(
     package: str, before: str, after: str, interfaces: Sequence[str], failures: Mapping[str, str]
 ) -> str:

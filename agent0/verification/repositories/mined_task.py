@@ -13,11 +13,14 @@ from agent0.tools.snapshots import copy_folder, load
 from agent0.verification.repositories.hidden_tests import TestRun, run_hidden_tests
 from agent0.verification.repositories.hidden_values import HiddenCalls, HiddenValues
 from agent0.verification.repositories.source_tree import SourceTree
+from agent0.verification.repositories.wrong_versions import HiddenVersions, WrongVersions
 
 SLACK_S, SLOWER = 10.0, 3
 """What tests may take beyond what they took with the reference: seconds, and times as long."""
-Kind = Literal["bug", "change", "harbor"]
-"""A bug by a mutation, what changed between two releases, or a task folder of Harbor."""
+VERSIONS = "versions.json"
+"""The file of wrong versions, where tests are asked for."""
+Kind = Literal["bug", "change", "harbor", "tests"]
+"""A bug by a mutation, what changed between two releases, a task folder of Harbor, or tests that are asked for."""
 
 
 class MinedTask(Value):
@@ -117,8 +120,13 @@ class HiddenTests:
         return not failed, why
 
 
-def hidden_tests_of(solution: MinedSolution, artifacts: Artifacts) -> HiddenTests | HiddenValues:
-    """All tests that decide a task: those that its reference makes pass, and those that it must not break; or calls.
+Decider = HiddenTests | HiddenValues | WrongVersions
+"""What decides about a work folder."""
+
+
+def hidden_tests_of(solution: MinedSolution, artifacts: Artifacts) -> Decider:
+    """All tests that decide a task: those that its reference makes pass, and those that it must not break; or calls, or
+    wrong versions.
 
     Raises:
         NotFoundError, LogError: a file of the tests is missing or damaged.
@@ -127,6 +135,9 @@ def hidden_tests_of(solution: MinedSolution, artifacts: Artifacts) -> HiddenTest
     if solution.script:
         raise OperationError(f"{solution.id} has no hidden tests.", "It is a task of Harbor.", "Ask it in a run.")
     frame = load(solution.frame, artifacts)
+    if solution.values == VERSIONS:
+        versions = HiddenVersions.model_validate_json(frame.pop(VERSIONS))
+        return WrongVersions(versions, frame, SLACK_S)
     if solution.values:
         calls = HiddenCalls.model_validate_json(frame[solution.values])
         return HiddenValues(solution.packages, calls.modules, SLACK_S)

@@ -25,13 +25,17 @@ NO_CONTEXT = VerificationContext()
 
 @dataclass(frozen=True)
 class Verdict:
-    """A verdict with its reason and both normal forms; ``votes`` where it combines several checks."""
+    """A verdict with its reason and both normal forms; ``votes`` where it combines several checks.
+
+    ``credit`` is the share that is earned of a task without subgoals, where parts of it count.
+    """
 
     correct: bool | None
     reason: str
     expected: str = ""
     got: str = ""
     votes: tuple[Vote, ...] = ()
+    credit: float | None = None
 
 
 def verdict_of(grade: Grade) -> Verdict:

@@ -9,18 +9,19 @@ from agent0.evaluation.benchmarks import answers
 from agent0.evaluation.benchmarks.rows import RowError
 from agent0.evaluation.benchmarks.rows.question_columns import Columns
 from agent0.evaluation.benchmarks.rows.question_rows import LONGEST, QuestionRows, RowTask
-from agent0.events.values import HARBOR, QUESTIONS, REPAIR, Artifact, Repository, SourceRow, Task
+from agent0.events.values import HARBOR, QUESTIONS, REPAIR, TESTING, Artifact, Repository, SourceRow, Task
 from agent0.ports.storage import Dataset
 from agent0.settings import QuestionsConfig
 from agent0.tools.snapshots import as_answer
 from agent0.verification.repositories.mined_task import Kind, MinedTask
 
 COLUMNS = Columns(replace(answers.MATH, name="mined", source="agent0 task mine"), {})
-LEVELS: Mapping[Kind, int] = {"bug": 1, "change": 2, "harbor": 1}
+LEVELS: Mapping[Kind, int] = {"bug": 1, "change": 2, "harbor": 1, "tests": 1}
+DOMAINS: Mapping[Kind, str] = {"tests": TESTING, "harbor": HARBOR}
 
 
 def read_mined_rows(rows: Dataset, plan: QuestionsConfig) -> QuestionRows:
-    """Read every task of a mined folder.
+    """Read every task of a mined folder, each of the domain of its kind.
 
     Raises:
         ConfigError: there is none, or ``plan`` names columns, which it does not have.
@@ -31,11 +32,11 @@ def read_mined_rows(rows: Dataset, plan: QuestionsConfig) -> QuestionRows:
     if not lines:
         raise ConfigError(f"{rows.name} has no tasks.", "Nothing was accepted.", "See: agent0 task mine --help")
     faults: list[RowError] = []
-    tasks = tuple(_tasks(lines, rows.name, plan.domain or REPAIR, faults))
+    tasks = tuple(_tasks(lines, rows.name, faults))
     return QuestionRows(rows.name, COLUMNS, len(lines), tasks, tuple(faults), ())
 
 
-def _tasks(lines: list[str], name: str, domain: str, faults: list[RowError]) -> Iterator[RowTask]:
+def _tasks(lines: list[str], name: str, faults: list[RowError]) -> Iterator[RowTask]:
     for number, line in enumerate(lines, 1):
         location = f"{name}, task {number}"
         try:
@@ -57,7 +58,7 @@ def _tasks(lines: list[str], name: str, domain: str, faults: list[RowError]) -> 
             location,
             Task(
                 question=mined.statement,
-                domain=domain,
+                domain=DOMAINS.get(mined.kind, REPAIR),
                 family=QUESTIONS,
                 level=mined.level or LEVELS[mined.kind],
                 canonical=f"{QUESTIONS} {mined.package} {mined.id}",

@@ -17,7 +17,7 @@ from agent0.evaluation.benchmarks.rows.question_rows import (
     conflict_of,
     read_question_rows,
 )
-from agent0.events.values import HARBOR, JUDGED, REPAIR, Split, Task
+from agent0.events.values import JUDGED, Split, Task
 from agent0.ports.storage import Dataset, QuestionFile
 from agent0.settings import QuestionsConfig, RunConfig
 from agent0.tasks.near_copies import near_copies
@@ -57,8 +57,7 @@ class QuestionSet:
     def domain(self) -> str:
         """Whose prompts the student gets at rows without a domain of their own."""
         if self.mined:
-            formats = {entry.row.repository.format for entry in self.rows.tasks if entry.row.repository}
-            return HARBOR if formats == {HARBOR} else REPAIR
+            return min(entry.task.domain for entry in self.rows.tasks)
         return "code" if any(entry.row.tests for entry in self.rows.tasks) else "math"
 
     @property

@@ -1,0 +1,179 @@
+"""Verifies tests of a repository: each must pass on it, and together they must reject wrong versions that nobody sees.
+
+A test is a function of lines ``assert call == value`` with literals. They are read, not run: their calls are made on
+every version, and their values compared outside of the sandbox. So no test can look at which version it is on, none is
+flaky, and one that asserts nothing of a call is none.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from agent0.events.base import Value
+from agent0.ports.sandbox import Sandbox
+from agent0.verification.repositories.hidden_values import ModuleCalls, is_same, values_of
+
+TESTS = "tests/test_more.py"
+"""The file that a student writes."""
+LARGEST, MOST_LINES, REDUNDANT = 32_768, 60, 0.25
+"""Bytes of it, asserts in it, and what a test costs that rejects nothing new, in wrong versions."""
+FORM = "a test is a function of lines `assert call == value` with literals"
+
+
+class VersionedModule(Value):
+    """A module with its wrong versions; ``functions`` are those that tests may call, after ``prelude`` was run."""
+
+    name: str
+    prelude: str
+    functions: tuple[str, ...]
+    versions: tuple[str, ...]
+
+
+class HiddenVersions(Value):
+    """All wrong versions of a package, each of one module."""
+
+    package: str
+    modules: tuple[VersionedModule, ...]
+
+
+class FormError(Exception):
+    """What a student wrote is no test; the message says where."""
+
+
+@dataclass(frozen=True)
+class _Assertion:
+    test: str
+    function: str
+    expression: str
+    expected: str
+
+
+@dataclass(frozen=True)
+class WrongVersions:
+    """The ``reference`` files of a package, and wrong versions that tests are to reject, within ``seconds``."""
+
+    hidden: HiddenVersions
+    reference: Mapping[str, bytes]
+    seconds: float
+
+    @property
+    def tests(self) -> list[str]:
+        """The wrong versions, by module."""
+        return [f"{module.name} {number}" for module in self.hidden.modules for number in range(len(module.versions))]
+
+    async def accept(self, code: Mapping[str, bytes], sandbox: Sandbox) -> tuple[bool | None, str]:
+        """Whether the tests in ``code`` reject every wrong version; the rest as for ``grade``."""
+        return (await self.grade(code, sandbox))[:2]
+
+    async def grade(self, code: Mapping[str, bytes], sandbox: Sandbox) -> tuple[bool | None, str, float | None]:
+        """Whether the tests in ``code`` reject every wrong version, why not, and the share that is earned: 0 where one
+        of them is wrong of the reference. None where the sandbox itself failed.
+
+        Raises:
+            SandboxUnavailableError: there is no sandbox.
+        """
+        try:
+            assertions = _assertions(code.get(TESTS, b""), {f for m in self.hidden.modules for f in m.functions})
+        except FormError as error:
+            return False, str(error), 0.0
+        modules, files = self._versions(assertions)
+        values, problem, unsaid = await values_of(modules, files, sandbox, self.seconds)
+        if problem:
+            return (None, problem, None) if unsaid else (False, problem, 0.0)
+        texts = iter(values)
+        right = self._by_assertion(assertions, texts)
+        if wrong := [each for each in assertions if not is_same(each.expected, right[each])]:
+            return False, f"{wrong[0].test} fails: {wrong[0].expression} gives {right[wrong[0]][:80]}", 0.0
+        rejected = [self._rejecting(assertions, self._by_assertion(assertions, texts)) for _ in self.tests]
+        return self._earned(list(dict.fromkeys(each.test for each in assertions)), rejected)
+
+    def _earned(self, names: Sequence[str], rejected: Sequence[set[str]]) -> tuple[bool, str, float]:
+        """What tests are worth of which each of ``rejected`` has those that reject a version."""
+        firsts = {next(name for name in names if name in tests) for tests in rejected if tests}
+        killed, redundant = sum(map(bool, rejected)), len(names) - len(firsts)
+        share = max(0.0, killed - REDUNDANT * redundant) / len(rejected)
+        why = f"{killed} of {len(rejected)} wrong versions are rejected, {redundant} of {len(names)} tests add none"
+        return killed == len(rejected) and redundant <= killed, why, round(share, 4)
+
+    def _versions(self, assertions: Sequence[_Assertion]) -> tuple[list[ModuleCalls], dict[str, bytes]]:
+        """All calls on the reference and on every wrong version, each under a package name of its own."""
+        versions: list[dict[str, bytes]] = [{}]
+        for module in self.hidden.modules:
+            versions += [{f"{self.hidden.package}/{module.name}.py": text.encode()} for text in module.versions]
+        modules, files = list[ModuleCalls](), dict[str, bytes]()
+        for number, changed in enumerate(versions):
+            package = f"version_{number}"
+            for path, data in {**self.reference, **changed}.items():
+                files[f"{package}/{path.partition('/')[2]}"] = data
+            modules += [
+                ModuleCalls(module=f"{package}.{module.name}", prelude=module.prelude, calls=tuple(calls))
+                for module in self.hidden.modules
+                if (calls := [(each.expression, "") for each in assertions if each.function in module.functions])
+            ]
+        return modules, files
+
+    def _by_assertion(self, assertions: Sequence[_Assertion], texts: Iterator[list[str]]) -> dict[_Assertion, str]:
+        """The values of one version, which come by module."""
+        by_assertion: dict[_Assertion, str] = {}
+        for module in self.hidden.modules:
+            if in_module := [each for each in assertions if each.function in module.functions]:
+                by_assertion |= zip(in_module, next(texts), strict=True)
+        return by_assertion
+
+    def _rejecting(self, assertions: Sequence[_Assertion], values: Mapping[_Assertion, str]) -> set[str]:
+        return {each.test for each in assertions if not is_same(each.expected, values[each])}
+
+
+def _assertions(data: bytes, functions: set[str]) -> list[_Assertion]:
+    """What the tests of a file assert, in order.
+
+    Raises:
+        FormError: there is none, or something else stands in it.
+    """
+    if not data or len(data) > LARGEST:
+        raise FormError(f"{TESTS} {'is too long' if data else 'is not there'}")
+    try:
+        tree = ast.parse(data)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise FormError(f"{TESTS} is no Python: {type(error).__name__}") from error
+    assertions = list[_Assertion]()
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
+            if any(each.test == node.name for each in assertions):
+                raise FormError(f"line {node.lineno}: two tests are named {node.name[:40]}")
+            assertions += [_assertion(node.name, line, functions) for line in node.body if not _is_text(line)]
+        elif not (isinstance(node, ast.Import | ast.ImportFrom) or _is_text(node) or _is_helper(node)):
+            raise FormError(f"line {node.lineno}: {FORM}")
+    if not assertions or len(assertions) > MOST_LINES:
+        raise FormError(f"it has {len(assertions)} asserts; at most {MOST_LINES} count, and at least 1")
+    return assertions
+
+
+def _assertion(test: str, node: ast.stmt, functions: set[str]) -> _Assertion:
+    problem = FormError(f"line {node.lineno}: {FORM}")
+    if not isinstance(node, ast.Assert) or not isinstance(node.test, ast.Compare) or len(node.test.ops) != 1:
+        raise problem
+    call, value = node.test.left, node.test.comparators[0]
+    if (
+        not isinstance(node.test.ops[0], ast.Eq)
+        or not isinstance(call, ast.Call)
+        or not isinstance(call.func, ast.Name)
+    ):
+        raise problem
+    if call.func.id not in functions or call.keywords:
+        raise FormError(f"line {node.lineno}: {call.func.id[:40]} is no function of the package that tests may call")
+    try:
+        for argument in (*call.args, value):
+            ast.literal_eval(argument)
+        return _Assertion(test, call.func.id, ast.unparse(call), ast.unparse(value))
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+        raise problem from error
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _is_helper(node: ast.stmt) -> bool:
+    """The helper ``after``, which may be repeated; what counts is ours."""
+    return isinstance(node, ast.FunctionDef) and node.name == "after"
