@@ -4,9 +4,14 @@ import base64
 import io
 import json
 import logging
+import os
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +23,7 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from agent0.assembly.telemetry.followers import CHATS as FORMATS
-from agent0.assembly.telemetry.followers import NOTICES, SIGNATURE, Calm, Follower, followers, signature
+from agent0.assembly.telemetry.followers import NOTICES, SIGNATURE, Calm, Follower, followers, post, signature
 from agent0.assembly.telemetry.spans import DISCORD_CHARACTERS, EXPORTED, SLACK_CHARACTERS, otlp, spans_of
 from agent0.config.loading import public
 from agent0.errors import ConfigError
@@ -31,6 +36,7 @@ from tests.loopback import listening
 from tests.story import renumbered, whole_run
 
 STORY = whole_run(iterations=1, tasks=2, attempts=2)
+RECEIVER = Path(__file__).parents[1] / "integrations" / "webhooks" / "receiver.py"
 
 
 @dataclass
@@ -129,9 +135,45 @@ async def test_a_webhook_gets_signed_notices_and_misses_none(receiver: Receiver,
     for path, headers, body in receiver.got:
         stamp, given = headers[SIGNATURE].removeprefix("t=").split(",v1=")
         assert path == "/hook" and given == signature("s3cret", stamp, body) != signature("other", stamp, body)
+        event, named = json.loads(body), {k.lower(): v for k, v in headers.items() if k.lower().startswith("ce-")}
+        assert named.pop("ce-time") == datetime.fromisoformat(event["time"]).isoformat()
+        assert named == {
+            **{"ce-specversion": "1.0", "ce-id": event["id"], "ce-source": f"/v1/runs/{event['run']}"},
+            "ce-type": f"agent0.{event['type']}",
+        }
     stored(tmp_path, [*STORY, STORY[-1].model_copy(update={"seq": len(STORY) + 1, "id": "again"})])
     await found.step()  # another one of its kind goes on where it was
     assert len(receiver.got) == len(told) + 1
+
+
+async def test_the_receiver_of_webhooks_takes_each_once_and_refuses_forgeries(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, str(RECEIVER), str(port)]
+    environment = {**os.environ, "AGENT0_TELEMETRY__WEBHOOK_SECRET": "s3cret"}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        while True:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                break
+            assert process.poll() is None
+        url = f"http://127.0.0.1:{port}"
+        found = follower(stored(tmp_path, STORY), webhook_url=url, webhook_secret="s3cret")
+        for _ in range(2):
+            while await found.step():
+                pass
+            (tmp_path / "followers" / "webhook.json").write_text('{"seq": 0}')  # all of it comes again
+        body = b'{"id": "forged", "seq": 1, "type": "AlarmRaised", "run": "r1", "data": {}}'
+        good = signature("s3cret", "1", b"another body")
+        for header in ("", "t=1", "v1=", f"t=1,v1={good}", "t=1,v1=\u00e9", f"t=1,v1={signature('other', '1', body)}"):
+            with pytest.raises(OSError, match="401"):
+                post(url, body, {SIGNATURE: header})
+    finally:
+        process.terminate()
+        lines = process.communicate()[0].splitlines()
+    expected = [(str(e.seq), e.type) for e in STORY if e.type in NOTICES]
+    assert [tuple(line.split()[:2]) for line in lines] == expected
 
 
 CALM = timedelta(seconds=100)

@@ -10,6 +10,7 @@ import urllib.request
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from urllib.parse import quote
 
 from agent0.assembly.runtime.read_models import NothingError, reading
 from agent0.assembly.runtime.stamping import utc_now
@@ -171,15 +172,24 @@ def _to_collector(url: str) -> Send:
 
 
 def _to_webhook(url: str, secret: str) -> Send:
-    """One request an event, signed: a receiver computes the same over ``<timestamp>.<body>``."""
+    """One request an event, signed: a receiver computes the same over ``<timestamp>.<body>``. Its headers make it a
+    CloudEvent 1.0 in binary mode (https://github.com/cloudevents/spec, HTTP binding)."""
 
     async def send(news: Sequence[Recorded]) -> None:
         for stored in news:
             body = json.dumps({"seq": stored.seq, **json.loads(stored.to_json())}).encode()
             stamp = str(int(stored.time.timestamp()))
-            await asyncio.to_thread(post, url, body, {SIGNATURE: f"t={stamp},v1={signature(secret, stamp, body)}"})
+            signed = {SIGNATURE: f"t={stamp},v1={signature(secret, stamp, body)}"}
+            await asyncio.to_thread(post, url, body, signed | cloud_headers(stored))
 
     return send
+
+
+def cloud_headers(stored: Recorded) -> dict[str, str]:
+    """Name ``stored`` as a CloudEvent; source and id together are unique."""
+    fields = {"specversion": "1.0", "id": stored.id, "source": f"/v1/runs/{quote(stored.run)}"}
+    fields |= {"type": f"agent0.{stored.type}", "time": stored.time.isoformat()}
+    return {f"ce-{name}": value for name, value in fields.items()}
 
 
 def signature(secret: str, stamp: str, body: bytes) -> str:
