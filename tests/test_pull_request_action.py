@@ -204,3 +204,21 @@ def test_scripts_hold_no_expression_and_others_actions_are_pinned() -> None:
     assert "pull_request_target" not in str(example)
     (local,) = [step for step in steps if step.get("uses", "").startswith("./")]
     assert set(local["with"]) <= set(ACTION["inputs"])
+
+
+@pytest.mark.slow  # part of make integrations: the command itself, twice
+def test_the_action_with_the_command_itself_comments_and_leaves_its_report(tmp_path: Path) -> None:
+    for name, seconds in (("base", 60), ("change", 61)):
+        (tmp_path / name).mkdir()
+        settings = f'profile = "scripted"\n[run.student]\ntool_seconds = {seconds}\n'
+        (tmp_path / name / "agent0.toml").write_text(settings)
+    with github() as api:
+        real = Job(tmp_path, api, base="base", change="change", on="heldout_math", items="8")
+        home = {"AGENT0_HOME": str(tmp_path / "home"), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+        code = real.run(**home)
+    assert (code, real.outputs["blocked"]) == (0, "false"), real.log
+    (posted,) = Api.comments
+    assert "`run.student.tool_seconds`: `60.0` → `61.0`" in posted["body"] and "on the same 8 items" in posted["body"]
+    report = Path(real.outputs["folder"])
+    assert {path.name for path in report.iterdir()} == {"comment.md", "result.json", "report.html"}
+    assert TOKEN not in real.log + "".join(path.read_text() for path in report.iterdir())

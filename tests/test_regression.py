@@ -53,6 +53,7 @@ def test_blocked_is_what_the_interval_and_the_exact_test_say(items: int, data: s
     outcome = difference(items, gained, lost)
     assert RULE.blocks(outcome) == (exact < 0.05) == (RULE.interval(outcome).upper95 < 0)
     assert not (RULE.blocks(outcome) and RULE.blocks(difference(items, lost, gained)))
+    assert RULE.one_sided(outcome) == pytest.approx(exact) if lost > gained else RULE.one_sided(outcome) >= 0.5
     if lost < items - gained and RULE.blocks(outcome):
         assert RULE.blocks(difference(items, gained, lost + 1)), "one more lost item never lets it pass"
 
@@ -87,6 +88,8 @@ def test_each_item_is_one_pair_whatever_the_order_modes_and_samples() -> None:
     outcome = scored_regression(base, change, RULE)
     assert (outcome.difference.items, outcome.difference.lost, outcome.difference.gained) == (9, 6, 0)
     assert outcome.blocked and set(outcome.lost) == {f"a/{n}" for n in range(6)}
+    plain = [scored("a", f"{n}", False, "plain") for n in range(9)]
+    assert scored_regression(base, [*change, *plain], RULE).difference == outcome.difference, "one mode, with tools"
     undecided = scored_regression([scored("a", "1", True)], [scored("a", "1", None)], RULE)
     assert undecided.difference.lost == 1, "what cannot be decided is not right"
     with pytest.raises(OperationError, match="share no scored item"):
@@ -103,7 +106,7 @@ def test_rewards_are_compared_by_tasks_with_right_and_wrong_attempts() -> None:
     outcome = reward_regression(attempts(1, 0), attempts(0, 1), RULE)
     assert (outcome.difference.items, outcome.base, outcome.change, outcome.blocked) == (8, 1.0, 0.0, True)
     assert not reward_regression(attempts(1, 0), attempts(0.3, 0.2), RULE).blocked, "only the order counts"
-    assert reward_regression(attempts(1, 0), attempts(0.5, 0.5), RULE).blocked, "equal rewards teach nothing"
+    assert reward_regression(attempts(1, 0), attempts(0.5, 0.5), RULE).change == 0, "equal rewards teach nothing"
     with pytest.raises(OperationError, match="no task to compare"):
         reward_regression({}, {}, RULE)
 

@@ -189,7 +189,9 @@ def _side(settings: Settings, name: str, request: SideRequest) -> Iterator[Compa
 
 def _stored_side(settings: Settings, run: str) -> ComparedSide:
     items = _items(settings, run)
-    read, written = (sum(getattr(item.usage, f"{kind}_tokens") for item in items) for kind in ("prompt", "completion"))
+    mode = max(item.mode for item in items)  # with tools, where it has scored with them
+    usage = [item.usage for item in items if item.mode == mode]
+    read, written = sum(each.prompt_tokens for each in usage), sum(each.completion_tokens for each in usage)
     score = SideScore(run=run, rewards={}, read=read, written=written, usd=None)
     begun, plan = console.run_async(lambda: begun_plan(settings, run, HERE))
     student = {key: str(value) for key, value in leaves({"run.student": begun.run.student.model_dump(mode="json")})}
