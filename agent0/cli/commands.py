@@ -79,7 +79,7 @@ COMMANDS: Mapping[str, str | Noun] = {
         },
     ),
     "env": Noun(
-        "Environments of others as sources of tasks: add, list, remove.",
+        "Environments of others as sources of tasks: add, list, remove; families served as environments.",
         {
             "add": Noun(
                 "Add an environment.",
@@ -88,6 +88,7 @@ COMMANDS: Mapping[str, str | Noun] = {
                 },
             ),
             "list": "environments.env:list_",
+            "serve": "environments.env:serve",
             "rm": "environments.env:rm",
         },
     ),

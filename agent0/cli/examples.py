@@ -42,6 +42,7 @@ agent0 doctor --profile climb --smoke
 agent0 doctor --model qwen2.5-coder-0.5b-instruct
 agent0 env add harbor tasks --name countdowns
 agent0 env list
+agent0 env serve countdown --port 8010
 agent0 env rm countdowns
 agent0 events tail --run LAST -n 50
 agent0 events tail --follow --type CheckpointTrained

@@ -1,12 +1,21 @@
 """``agent0 env``: environments of others as sources of tasks."""
 
+from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from agent0.api.openenv import serve_openenv
 from agent0.assembly.environments.added import add_harbor, environments, remove
+from agent0.assembly.log.artifact_store import artifact_store
+from agent0.assembly.runtime.port_openers import open_port
 from agent0.cli import console, flags
+from agent0.cli.environments.family import Levels, levels_of, named_family
+from agent0.errors import RequirementsError
+from agent0.settings import Settings
+from agent0.tasks.families import Family
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Its name; see agent0 env list.")]
 
@@ -57,3 +66,27 @@ def rm(name: Name) -> None:
     again."""
     remove(flags.settings(), name)
     console.say(f"{name} is deleted.")
+
+
+def serve(
+    family: Annotated[str, typer.Argument(metavar="FAMILY", help="A task family, such as countdown.")],
+    levels: Levels = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8010,
+    plugin: console.Plugin = None,
+) -> None:
+    """Serve a task family by OpenEnv's wire, to this machine alone, until stopped: an episode is a task, its one step
+    the answer, its reward the verdict. Needs the package websockets."""
+    settings = flags.settings(plugins=plugin)
+    entry = named_family(family)
+    chosen = levels_of(entry, levels)
+    if find_spec("websockets") is None:
+        raise RequirementsError("The package websockets is not installed.", "", "pip install websockets")
+    console.run_async(lambda: _serve(settings, entry, chosen, port))
+
+
+async def _serve(settings: Settings, family: Family, levels: Sequence[int], port: int) -> None:
+    sandbox = await open_port("verifier_sandbox", settings, artifact_store(settings), tested=True)
+    try:
+        await serve_openenv(family, levels, sandbox, port, console.say)
+    finally:
+        await sandbox.close()

@@ -35,9 +35,9 @@ def validate(
     """Check a family as a run would use it: its own answers are right, empty and random ones are not, a seed repeats
     itself, tasks differ, and none takes long. Exit code 3 where something of this does not hold."""
     settings = flags.settings(plugins=plugin)
-    family = _family(name)
+    family = named_family(name)
 
-    chosen = _levels(family, levels)
+    chosen = levels_of(family, levels)
     results = console.run_async(lambda: validate_family(settings, family, chosen, count, seed, seconds))
     rows = [_row(result) for result in results]
     console.table(rows, as_json)
@@ -66,9 +66,9 @@ def export(
     """Write tasks of a family as task folders of Harbor, each with the family's own code as its tests: nothing is built
     or installed to run them. What is there is written over by the same task alone."""
     flags.settings(plugins=plugin)
-    family = _family(name)
+    family = named_family(name)
     names = []
-    for level in _levels(family, levels):
+    for level in levels_of(family, levels):
         for number in range(count):
             rng = random.Random(derive_seed("export", family.name, seed, level, number))
             task = f"{family.name.replace('_', '-')}-l{level}-s{seed}-{number}"
@@ -80,7 +80,8 @@ def export(
         console.text(f"{folder}: {len(names)} tasks of {family.name}.")
 
 
-def _family(name: str) -> Family:
+def named_family(name: str) -> Family:
+    """Find the family of that name; a NotFoundError names those there are."""
     known = families(long=None)
     if name not in known:
         raise NotFoundError(
@@ -89,7 +90,8 @@ def _family(name: str) -> Family:
     return known[name]
 
 
-def _levels(family: Family, levels: list[int] | None) -> list[int]:
+def levels_of(family: Family, levels: list[int] | None) -> list[int]:
+    """The levels that a command is about: those named, else the family's first ones; in order, each once."""
     if levels and max(levels) > family.levels:
         raise ConfigError(f"{family.name} has no level {max(levels)}.", f"It has {family.levels}.")
     return sorted(set(levels or range(1, min(family.levels, FIRST_LEVELS) + 1)))

@@ -142,16 +142,16 @@ def _start(name: str, config: _TaskTable, files: Mapping[str, bytes]) -> Iterato
             raise _refusal(name, "environment", "it has no Dockerfile")
         return
     based = False
-    for number, words in _instructions(_text(name, _DOCKERFILE, files)):
-        where, word = f"{_DOCKERFILE}, line {number},", words[0].upper()
-        if word == "FROM" and len(words) == 2 and not based and _plain.fullmatch(words[1]):
+    for number, parts in _instructions(_text(name, _DOCKERFILE, files)):
+        where, instruction = f"{_DOCKERFILE}, line {number},", parts[0].upper()
+        if instruction == "FROM" and len(parts) == 2 and not based and _plain.fullmatch(parts[1]):
             based = True
-        elif word == "WORKDIR" and words[1:] in ([APP], [f"{APP}/"]):
+        elif instruction == "WORKDIR" and parts[1:] in ([APP], [f"{APP}/"]):
             continue
-        elif word == "COPY" and len(words) > 2 and not words[1].startswith(("-", "[")):
-            yield from _copied(name, where, words[1:-1], words[-1], files)
+        elif instruction == "COPY" and len(parts) > 2 and not parts[1].startswith(("-", "[")):
+            yield from _copied(name, where, parts[1:-1], parts[-1], files)
         else:
-            what = " ".join(words)[:80]
+            what = " ".join(parts)[:80]
             raise _refusal(name, where, f"{what!r} needs a build, and there is none here")
     if not based:
         raise _refusal(name, _DOCKERFILE, "it names no Python image")
