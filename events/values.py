@@ -64,6 +64,8 @@ HARBOR = "harbor"
 """The domain of tasks from others' task folders, and the verifier that runs their tests."""
 TESTING = "testing"
 """The domain of tasks that ask for tests which reject wrong versions that nobody sees."""
+REVIEWING = "reviewing"
+"""The domain of tasks that ask which lines of files are wrong."""
 JUDGED = "judged"
 """The kind of a row's answer that a judge model compares, where one is named."""
 

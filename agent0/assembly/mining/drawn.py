@@ -23,6 +23,7 @@ class Drawn:
     or wrong versions with calls that tell each of them apart; and why it is no task."""
 
     number: int
+    kind: str
     repository: GeneratedRepository | None
     expected: Mapping[DrawnCall, str] = field(default_factory=dict)
     changed: Mapping[DrawnCall, str] = field(default_factory=dict)
@@ -36,7 +37,7 @@ class Drawn:
         """What its task is called; empty where nothing was drawn."""
         if self.repository is None:
             return ""
-        return self.repository.package if self.repository.changes else f"{self.repository.package}_tests"
+        return self.repository.package if self.kind == "bug" else f"{self.repository.package}_{self.kind}"
 
 
 async def values_by_call(

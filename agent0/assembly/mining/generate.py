@@ -7,7 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from agent0.assembly.mining.drawn import HANGS, LICENCE, RAISES, Drawn, calls_of, repository_of, values_by_call
+from agent0.assembly.mining.drawn import (
+    HANGS,
+    LICENCE,
+    RAISES,
+    Drawn,
+    calls_of,
+    repository_of,
+    values_by_call,
+)
+from agent0.assembly.mining.generate_reviews import written_review
 from agent0.assembly.mining.generate_tests import decide_tests, written_tests
 from agent0.assembly.mining.mine import Report, stored
 from agent0.assembly.mining.mined_folder import LedgerLine, MinedFolder
@@ -24,6 +33,8 @@ BATCH, TRIES = 25, 4
 """Repositories whose tests run together; draws for each task that is asked for, at most."""
 SHOWN: Mapping[int, int] = {1: 3, 2: 2, 3: 1, 4: 2}
 """Failures that a statement shows, by level."""
+EVERY = 3
+"""Of so many repositories that are reviewed one is right."""
 LEAST = 2
 """Calls that must go wrong beyond those that are shown."""
 PACKAGE, VALUES = "generated", "values.json"
@@ -41,9 +52,9 @@ class LevelCount:
 
 @dataclass(frozen=True)
 class GenerationRequest:
-    """``count`` tasks of each of ``levels``, drawn with ``seed``: bugs to repair, or tests to write."""
+    """``count`` tasks of each of ``levels``, drawn with ``seed``: bugs to repair, tests to write, or code to review."""
 
-    kind: Literal["bug", "tests"]
+    kind: Literal["bug", "review", "tests"]
     levels: tuple[int, ...]
     count: int
     seed: int
@@ -94,7 +105,9 @@ def _draw(level: int, request: GenerationRequest, number: int) -> Drawn:
         firsts = {call.function: call for call in reversed(repository.hidden)}
         hidden = tuple(call for call in repository.hidden if call not in firsts.values())
         repository = replace(repository, changes=(), visible=tuple(firsts.values()), hidden=hidden)
-    return Drawn(number, repository)
+    if repository and request.kind == "review" and number % EVERY == 0:
+        repository = replace(repository, changes=())
+    return Drawn(number, request.kind, repository)
 
 
 def _count(folder: MinedFolder, level: int, request: GenerationRequest) -> LevelCount:
@@ -134,10 +147,10 @@ async def _decide(batch: Sequence[Drawn], sandbox: Sandbox) -> None:
             drawn.why = "its reference raises"
         elif HANGS in changed.values():
             drawn.why = HANGS
-        elif len(drawn.failing) < SHOWN[repository_of(drawn).level] + LEAST:
+        elif repository_of(drawn).changes and len(drawn.failing) < SHOWN[repository_of(drawn).level] + LEAST:
             drawn.why = "too few calls go wrong"
     several = [drawn for drawn in batch if not drawn.why and len(repository_of(drawn).changes) > 1]
-    for bug in range(max(BUGS.values())):
+    for bug in range(max(BUGS.values())) if several else ():
         codes = [repository_of(drawn).code([repository_of(drawn).changes[bug]]) for drawn in several]
         alone = await values_by_call(several, [repository_of(drawn).hidden for drawn in several], codes, sandbox)
         for drawn, values in zip(several, alone, strict=True):
@@ -146,7 +159,7 @@ async def _decide(batch: Sequence[Drawn], sandbox: Sandbox) -> None:
 
 
 def _add(folder: MinedFolder, level: int, request: GenerationRequest, drawn: Drawn) -> None:
-    written = written_tests if request.kind == "tests" else _written
+    written = {"bug": _written, "review": written_review, "tests": written_tests}[request.kind]
     candidate = request.candidate(level, drawn.number)
     line = LedgerLine(package=PACKAGE, candidate=candidate, kind=request.kind, why=drawn.why)
     if drawn.why:
@@ -158,8 +171,8 @@ def _add(folder: MinedFolder, level: int, request: GenerationRequest, drawn: Dra
 def _written(drawn: Drawn, folder: MinedFolder) -> tuple[MinedTask, MinedSolution]:
     """What is written of a task; its files are stored first. The student has tests of the functions that seem right."""
     repository, expected = repository_of(drawn), drawn.expected
-    wrong = {case.function for case, value in drawn.changed.items() if not is_same(expected[case], value)}
-    examples = repository.examples([case for case in repository.visible if case.function not in wrong], expected)
+    wrong = {call.function for call, value in drawn.changed.items() if not is_same(expected[call], value)}
+    examples = repository.examples([call for call in repository.visible if call.function not in wrong], expected)
     called = [case for case in drawn.failing if case.function in repository.callers]
     shown = (called if len(called) >= SHOWN[repository.level] else drawn.failing)[: SHOWN[repository.level]]
     failures = {f"{case.module}: {case.expression}": _difference(drawn, case) for case in shown}

@@ -87,7 +87,7 @@ def _files(work: Path) -> Iterator[tuple[str, bytes]]:
         raise NotFoundError(f"There is no folder {work}.", "", "agent0 task unpack writes one.")
     count = 0
     for folder, _, names in os.walk(work):
-        for path in (Path(folder, name) for name in names if name.endswith(".py")):
+        for path in (Path(folder, name) for name in names if name.endswith((".py", ".txt"))):
             if path.is_symlink() or not path.is_file():
                 continue
             count += 1

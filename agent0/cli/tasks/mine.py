@@ -74,13 +74,15 @@ def generate(
         "repairs"
     ),
     count: Annotated[int, typer.Option(min=1, max=100_000, help="Tasks of each level.")] = 100,
-    kind: Annotated[Literal["bug", "tests"], typer.Option(help="Bugs to repair, or tests to write.")] = "bug",
+    kind: Annotated[
+        Literal["bug", "review", "tests"], typer.Option(help="Bugs to repair, code to review, or tests to write.")
+    ] = "bug",
     level: Annotated[list[int] | None, typer.Option(min=1, max=LEVELS, help="Of these levels alone.")] = None,
     seed: Annotated[int, typer.Option(help="What repositories are drawn with.")] = 0,
     pairs: console.Set = None,
     as_json: console.Json = False,
 ) -> None:
-    """Generate small repositories with bugs to repair, or to write tests for, in the form of mined tasks. What is right
+    """Generate small repositories to repair, to review or to write tests for, in the form of mined tasks. What is right
     and wrong of them is run in the sandbox. The same command goes on where it was stopped. Exit code 1 where a level
     has fewer tasks than asked for."""
     settings = flags.settings(None, pairs)

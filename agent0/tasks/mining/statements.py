@@ -33,6 +33,21 @@ are paid for each that your tests reject. A test that rejects none beyond those 
 package itself makes all worth nothing. The tests are read, not run: nothing else in your folder counts."""
 
 
+def review_statement(package: str, modules: Sequence[str], most: int, title: str) -> str:
+    """Ask for a review of a package with ``most`` defects at most; ``title`` is its class, empty for none."""
+    after = f"""
+`after(STEPS)` makes a {title} and lists what its methods return: after([("add", [1, 2]), ("result",)])."""
+    return f"""Review the Python package {package} in your work folder. Its docstrings say what is right.
+It has no defect or up to {most}.
+
+Write review.txt: for each defect a line FILE.py:LINE: CALL, with the line that is wrong and a call with literals whose
+value is wrong because of it, such as series.py:12: clip([3, 20]).
+Functions of {", ".join(modules)} may be called.{after if title else ""}
+Where nothing is wrong, write the line no defects, and nothing else.
+
+A defect counts where the line is right and the call gives another value than it should. Every other line costs."""
+
+
 def change_statement(
     package: str, before: str, after: str, interfaces: Sequence[str], failures: Mapping[str, str]
 ) -> str:

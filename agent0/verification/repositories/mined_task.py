@@ -12,6 +12,7 @@ from agent0.ports.storage import Artifacts
 from agent0.tools.snapshots import copy_folder, load
 from agent0.verification.repositories.hidden_tests import TestRun, run_hidden_tests
 from agent0.verification.repositories.hidden_values import HiddenCalls, HiddenValues
+from agent0.verification.repositories.seeded_defects import HiddenDefects, SeededDefects
 from agent0.verification.repositories.source_tree import SourceTree
 from agent0.verification.repositories.wrong_versions import HiddenVersions, WrongVersions
 
@@ -19,8 +20,11 @@ SLACK_S, SLOWER = 10.0, 3
 """What tests may take beyond what they took with the reference: seconds, and times as long."""
 VERSIONS = "versions.json"
 """The file of wrong versions, where tests are asked for."""
-Kind = Literal["bug", "change", "harbor", "tests"]
-"""A bug by a mutation, what changed between two releases, a task folder of Harbor, or tests that are asked for."""
+DEFECTS = "defects.json"
+"""The file of defects, where a review is asked for."""
+Kind = Literal["bug", "change", "harbor", "review", "tests"]
+"""A bug by a mutation, what changed between two releases, a task folder of Harbor, or a review or tests that are asked
+for."""
 
 
 class MinedTask(Value):
@@ -120,7 +124,7 @@ class HiddenTests:
         return not failed, why
 
 
-Decider = HiddenTests | HiddenValues | WrongVersions
+Decider = HiddenTests | HiddenValues | SeededDefects | WrongVersions
 """What decides about a work folder."""
 
 
@@ -138,6 +142,9 @@ def hidden_tests_of(solution: MinedSolution, artifacts: Artifacts) -> Decider:
     if solution.values == VERSIONS:
         versions = HiddenVersions.model_validate_json(frame.pop(VERSIONS))
         return WrongVersions(versions, frame, SLACK_S)
+    if solution.values == DEFECTS:
+        defects = HiddenDefects.model_validate_json(frame.pop(DEFECTS))
+        return SeededDefects(defects, frame, SLACK_S)
     if solution.values:
         calls = HiddenCalls.model_validate_json(frame[solution.values])
         return HiddenValues(solution.packages, calls.modules, SLACK_S)

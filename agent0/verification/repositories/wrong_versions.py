@@ -154,20 +154,39 @@ def _assertion(test: str, node: ast.stmt, functions: set[str]) -> _Assertion:
     if not isinstance(node, ast.Assert) or not isinstance(node.test, ast.Compare) or len(node.test.ops) != 1:
         raise problem
     call, value = node.test.left, node.test.comparators[0]
-    if (
-        not isinstance(node.test.ops[0], ast.Eq)
-        or not isinstance(call, ast.Call)
-        or not isinstance(call.func, ast.Name)
-    ):
+    if not isinstance(node.test.ops[0], ast.Eq):
         raise problem
-    if call.func.id not in functions or call.keywords:
-        raise FormError(f"line {node.lineno}: {call.func.id[:40]} is no function of the package that tests may call")
+    function, expression = _call(call, node.lineno, functions)
     try:
-        for argument in (*call.args, value):
-            ast.literal_eval(argument)
-        return _Assertion(test, call.func.id, ast.unparse(call), ast.unparse(value))
+        ast.literal_eval(value)
+        return _Assertion(test, function, expression, ast.unparse(value))
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
         raise problem from error
+
+
+def called(text: str, line: int, functions: set[str]) -> tuple[str, str]:
+    """Read a call with literals: the function, and the call as Python writes it. ``line`` is where it stands.
+
+    Raises:
+        FormError: it is none, or of another function than ``functions``.
+    """
+    try:
+        return _call(ast.parse(text, mode="eval").body, line, functions)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise FormError(f"line {line}: {text[:40]!r} is no call with literals") from error
+
+
+def _call(call: ast.expr, line: int, functions: set[str]) -> tuple[str, str]:
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        raise FormError(f"line {line}: {FORM}")
+    if call.func.id not in functions or call.keywords:
+        raise FormError(f"line {line}: {call.func.id[:40]} is no function of the package that may be called")
+    try:
+        for argument in call.args:
+            ast.literal_eval(argument)
+        return call.func.id, ast.unparse(call)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+        raise FormError(f"line {line}: {FORM}") from error
 
 
 def _is_text(node: ast.stmt) -> bool:

@@ -9,6 +9,7 @@ from agent0.ports.storage import Artifacts
 from agent0.tools.snapshots import answered_folder, load
 from agent0.verification.panel import VerificationContext
 from agent0.verification.repositories.mined_task import MinedSolution, hidden_tests_of
+from agent0.verification.repositories.seeded_defects import SeededDefects
 from agent0.verification.repositories.wrong_versions import WrongVersions
 from agent0.verification.verifiers import Verdict, verifier
 
@@ -35,8 +36,8 @@ async def _verdict(repository: Repository, answer: str | None, sandbox: Sandbox,
         return Verdict(False, NO_FOLDER if folder is None else UNCHANGED)
     solution = MinedSolution.model_validate_json(artifacts.get(repository.hidden))
     hidden = hidden_tests_of(solution, artifacts)
-    code = {path: data for path, data in load(folder, artifacts).items() if path.endswith(".py")}
-    if isinstance(hidden, WrongVersions):
+    code = {path: data for path, data in load(folder, artifacts).items() if path.endswith((".py", ".txt"))}
+    if isinstance(hidden, SeededDefects | WrongVersions):
         correct, reason, credit = await hidden.grade(code, sandbox)
         return Verdict(correct, reason[:200], credit=credit)
     accepted, why = await hidden.accept(code, sandbox)

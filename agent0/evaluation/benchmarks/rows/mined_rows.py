@@ -9,15 +9,15 @@ from agent0.evaluation.benchmarks import answers
 from agent0.evaluation.benchmarks.rows import RowError
 from agent0.evaluation.benchmarks.rows.question_columns import Columns
 from agent0.evaluation.benchmarks.rows.question_rows import LONGEST, QuestionRows, RowTask
-from agent0.events.values import HARBOR, QUESTIONS, REPAIR, TESTING, Artifact, Repository, SourceRow, Task
+from agent0.events.values import HARBOR, QUESTIONS, REPAIR, REVIEWING, TESTING, Artifact, Repository, SourceRow, Task
 from agent0.ports.storage import Dataset
 from agent0.settings import QuestionsConfig
 from agent0.tools.snapshots import as_answer
 from agent0.verification.repositories.mined_task import Kind, MinedTask
 
 COLUMNS = Columns(replace(answers.MATH, name="mined", source="agent0 task mine"), {})
-LEVELS: Mapping[Kind, int] = {"bug": 1, "change": 2, "harbor": 1, "tests": 1}
-DOMAINS: Mapping[Kind, str] = {"tests": TESTING, "harbor": HARBOR}
+LEVELS: Mapping[Kind, int] = {"bug": 1, "change": 2, "harbor": 1, "review": 1, "tests": 1}
+DOMAINS: Mapping[Kind, str] = {"tests": TESTING, "review": REVIEWING, "harbor": HARBOR}
 
 
 def read_mined_rows(rows: Dataset, plan: QuestionsConfig) -> QuestionRows:
