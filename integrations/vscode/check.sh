@@ -4,12 +4,17 @@ set -euo pipefail
 cd "$(dirname "$0")"
 export PATH="$(cd ../.. && pwd)/.venv/bin:$PATH"
 
-command -v npm >/dev/null || { echo "npm is not here"; exit 77; }
-npm ci --no-audit --no-fund --loglevel error
+node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null || {
+  echo "The extension is built and tested by Node 20 or newer."
+  exit 77
+}
+[ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --prefer-offline --no-audit --no-fund --silent || {
+  echo "npm cannot fetch TypeScript, esbuild and vsce."
+  exit 77
+}
 npm run --silent check
 npm test --silent
 npm run --silent package
-unzip -l out/agent0.vsix | tail -1
 
 # The editor is built once, of npm's packages code-server and node, which has the version that it wants.
 if ! bash test/get_editor.sh; then

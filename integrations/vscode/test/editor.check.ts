@@ -129,10 +129,21 @@ test("tasks of a family run in the test view", async () => {
   await item("Compute").locator(".codicon-testing-passed-icon, .codicon-testing-failed-icon").waitFor();
 });
 
+test("a key is asked for, stored, used, and written nowhere in plain text", async () => {
+  const key = /a0_[\w-]+/.exec(served.command("api", "key", "add", "editor", "--scope", "read"))![0];
+  await editor.command("Focus on Runs View");
+  await editor.command("Agent0: Refresh");
+  await editor.page.locator(".sidebar .message", { hasText: "Agent0: Set Key" }).waitFor();
+  await editor.command("Agent0: Set Key");
+  await editor.answer(`Key for ${served.address}`, key);
+  await treeRow(run).waitFor();
+  await editor.page.locator(".statusbar-item", { hasText: "Agent0: no budget" }).waitFor();
+  assert.deepEqual(editor.filesWith(key), []);
+});
+
 test("a server that is away is told in a line with what to do", async () => {
   await editor.command("Agent0: Set Server");
   await editor.answer("Address of the server", "http://127.0.0.1:9");
-  await editor.page.locator(".activitybar .action-label[aria-label='Agent0']").click();
-  await editor.page.locator(".pane .message, .tree-explorer-viewlet-tree-view .message", { hasText: "agent0 up" }).first().waitFor();
+  await editor.page.locator(".sidebar .message", { hasText: "agent0 up" }).waitFor();
   await editor.page.locator(".sidebar .monaco-list-row", { hasText: run }).waitFor({ state: "hidden" });
 });

@@ -1,7 +1,7 @@
 /** A real editor in a browser: code-server with the packed extension, driven by Chromium. */
 
 import { spawn, type ChildProcess } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -119,6 +119,13 @@ export class Editor {
       await this.page.waitForTimeout(200);
     }
     throw new Error(`No page shows “${text}”.`);
+  }
+
+  /** Files of the editor, its logs and settings among them, that have `text` in them. */
+  filesWith(text: string): string[] {
+    const entries = readdirSync(this.folder, { recursive: true, withFileTypes: true });
+    const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+    return paths.filter((path) => readFileSync(path).includes(text));
   }
 
   async stop(): Promise<void> {
