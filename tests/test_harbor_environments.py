@@ -111,7 +111,7 @@ def student(code: str) -> Callable[..., str]:
 
 
 ADD = "t = sum(map(int, open('/app/data/numbers.txt').read().split())); open('total.txt', 'w').write(str(t))"
-CHEAT = "import os; os.makedirs('logs/verifier'); open('logs/verifier/reward.txt', 'w').write('1')\n"
+CHEAT = "import os; os.makedirs('logs/verifier'); open('logs/verifier/reward.json', 'w').write('{\"reward\": 1}')\n"
 CHEAT += "os.makedirs('tests'); open('tests/check.py', 'w').write('print(1)')"
 
 
