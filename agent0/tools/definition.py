@@ -52,6 +52,18 @@ class ExternalTool:
 
 
 @dataclass(frozen=True)
+class OfferedTool:
+    """A tool that we offer to others, with the JSON ``schema`` of its arguments. ``answer`` gives (text, whether it
+    failed); ``reads``: it changes nothing."""
+
+    name: str
+    description: str
+    schema: Mapping[str, object]
+    answer: Callable[[Mapping[str, object]], Awaitable[tuple[str, bool]]]
+    reads: bool
+
+
+@dataclass(frozen=True)
 class Tool:
     """A registered tool.
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.runtime.port_openers import open_port
+from agent0.config.distribution import installed_version
 from agent0.config.setting_entries import nearest
 from agent0.errors import ConfigError, DependencyError, NotFoundError
 from agent0.ports.sandbox import Sandbox
 from agent0.settings import McpServer, Settings
 from agent0.tools import tools
-from agent0.tools.definition import Tool
+from agent0.tools.definition import OfferedTool, Tool
 
 MCP = "mcp_"
 """How the names of all their tools begin."""
@@ -70,6 +71,18 @@ async def _trusted_tools(settings: Settings, name: str, server: McpServer, sandb
         what = changed(name, server.trust, listing.digest)
         raise ConfigError(f"{what[:1].upper()}{what[1:]}.", fix=f"{look}; then set mcp.servers.{name}.trust.")
     return tools_of(name, source, listing)
+
+
+async def serve_mcp(offered: Sequence[OfferedTool]) -> None:
+    """Offer tools as an MCP server on standard input and output, until the former ends.
+
+    Raises:
+        DependencyError: the package mcp is not installed.
+    """
+    _check_package()
+    from agent0.infra.mcp.server import serve_stdio
+
+    await serve_stdio("agent0", installed_version(), offered)
 
 
 async def inspect_mcp(settings: Settings, name: str) -> McpListing:

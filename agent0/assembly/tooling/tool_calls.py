@@ -15,6 +15,7 @@ from agent0.errors import ConfigError, SandboxUnavailableError, escaped
 from agent0.events.values import Artifact, ToolCall, ToolState
 from agent0.infra.sandbox import Refusing
 from agent0.infra.web.proxy import FETCH_OFF, SEARCH_OFF
+from agent0.ports.models import ToolSpec
 from agent0.ports.sandbox import Sandbox, SandboxCall, SandboxResult
 from agent0.ports.storage import Artifacts
 from agent0.ports.web import Web
@@ -67,6 +68,10 @@ class ToolBench:
         """Calls that are carried out or wait; to one more the sandbox says ``busy``."""
         limits = self._settings.sandbox
         return limits.workers * limits.calls + limits.queue
+
+    def specs(self, names: Sequence[str]) -> list[ToolSpec]:
+        """Describe those of ``names`` that there are."""
+        return [self._tools[name].spec for name in names if name in self._tools]
 
     async def answer(self, request: ToolRequest) -> dict[str, object]:
         """Carry out a tool call; return its record as JSON values (``call_record``). Hostile code, a limit or a
