@@ -19,8 +19,11 @@ from agent0.projections.wording import describe
 from integrations.chat.bot import Desk, Memory, Teller, UnsureError, redacted, templates
 from integrations.chat.core import REVIEWS, Command, Followed, Message, command_of, event_of, harmless, message_of
 from tests.api.test_up import standing
+from tests.client_cases import TABLE
+from tests.handles import LONG
 from tests.story import whole_run
 from tests.story_hostile import HOSTILE, hostile_words
+from tests.test_connect import answering
 from tests.test_reviewing import waiting_run
 
 
@@ -94,7 +97,7 @@ async def test_every_event_is_told_once_whatever_fails(tmp_path: Path) -> None:
     assert told == sorted(set(told)) and [thread for thread, _ in whole.messages].count("") == 1
     kinds = Counter(row["type"] for row in ROWS if row["seq"] in told)
     assert {"RunStarted", "CheckpointEvaluated", "CheckpointPromoted", "RunFinished"} <= set(kinds)
-    for fault in range(1, len(whole.messages) + 1):
+    for fault in (1, 2, 5, len(whole.messages)):
         for taken in (False, True):
             for dies in (False, True):
                 chat = FailingChat(fault, taken=taken, dies=dies)
@@ -163,14 +166,59 @@ def test_who_is_not_named_decides_nothing(text: str) -> None:
         command_of(text, "U2", frozenset({"U1"}))
 
 
+WHOLE = "whole-0001"
+
+
+def typed(case: dict[str, Any], names: dict[str, str]) -> str:
+    """What is typed for a ``case`` of the table of all clients; empty where a chat has no such command."""
+    given = case["with"]
+    match case["call"]:
+        case "run":
+            return f"status {WHOLE[:-1]}_" if given["name"] == "$almost" else f"status {given['name']}"
+        case "start":
+            return "start case"
+        case "status" | "pause" | "resume" | "cancel" as verb:
+            return f"{verb} {names[case['on']]}" if case["on"] in names else ""
+    return ""
+
+
+async def pass_cases(desk: Desk) -> int:
+    """Check each case that a chat has a command for; how many there are."""
+    names, count = {"run": WHOLE}, 0
+    for number, case in enumerate([row for row in TABLE["errors"] if row.get("server")] + TABLE["life"]):
+        if not (text := typed(case, names)):
+            continue
+        given = LONG if case["with"].get("settings") == "$long" else case["with"].get("settings", {})
+        fields = {"settings": {key: str(value) for key, value in given.items()}} if text == "start case" else {}
+        desk.templates["case"] = {"profile": case["with"].get("profile", "scripted"), **fields}
+        answer = await desk.reply(text, "U1", f"case-{number}")
+        assert all(said in answer for said in case.get("says", ())), (case, answer)
+        assert f": {case['gives']}" in answer if "gives" in case else "\n" not in answer, (case, answer)
+        if "as" in case:
+            names[case["as"]] = answer.removeprefix("started ")
+        count += 1
+    return count
+
+
+@pytest.mark.parametrize("kind", TABLE["strangers"])
+async def test_who_answers_is_told_as_in_the_table(kind: str) -> None:
+    stranger = TABLE["strangers"][kind]
+    with answering(stranger["pages"]) as url:
+        answer = await Desk(ServerLink(url, "agent0_secret", 1.0), frozenset(), {}).reply("status LAST", "U1", "a")
+    assert [said for said in stranger.get("says", [stranger.get("gives")]) if said not in answer] == []
+    assert "agent0_secret" not in answer and ("gives" in stranger or "\n" not in answer)
+
+
 async def test_a_desk_decides_once_over_http(tmp_path: Path) -> None:
-    """Against a server: templates, verdicts and questions of a run whose answers await a person."""
+    """Against a server: the table of cases of all clients; templates, verdicts and questions of a run whose answers
+    await a person."""
     settings = load("scripted", {"home": str(tmp_path), "api.port": "0"})
     async with open_log(settings, make=True) as log:
-        await log.append(waiting_run())
+        await log.append([*waiting_run(), *whole_run(WHOLE, iterations=1)])
     async with standing(settings, handlers=False) as client:
         link = ServerLink(str(client.base_url).rstrip("/"), "", 1.0)
         desk = Desk(link, frozenset({"U1"}), {"small": {"profile": "scripted", "settings": {"run.tasks": "4"}}})
+        assert await pass_cases(desk) >= 14
         waiting = (await link.get("/v1/runs/r1/reviews"))["data"]
         attempt = waiting[0]["attempt"]
         assert waiting[0]["correct"] is None and f"{attempt}: " in await desk.reply("reviews r1", "U2", "a")

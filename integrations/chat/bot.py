@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from agent0 import connect
 from agent0.errors import Agent0Error, ConfigError, DependencyError
 from agent0.infra.web.agent0_server import ServerLink
 from integrations.chat.core import (
@@ -187,6 +188,8 @@ class Desk:
             return await self._done(command_of(text, user, self.allowed, run), again)
         except Agent0Error as error:
             return harmless(" ".join(str(error).split()))
+        except (KeyError, TypeError) as error:
+            return f"The server's answer lacks {harmless(str(error))}: it and this bot are of different versions."
 
     async def verdict(self, value: str, user: str, name: str) -> str:
         """Record what a button says (verdict, run, attempt) as the word of ``name``; what to answer."""
@@ -221,7 +224,7 @@ class Desk:
 
 def _quoted(run: str) -> str:
     if "/" in run or not run.strip("."):
-        raise ConfigError(f"There is no run {run[:80]}.")
+        raise ConfigError(f"There is no run {run[:80]!r}.")
     return run
 
 
@@ -236,9 +239,10 @@ async def _runs(link: ServerLink, word: str) -> list[str]:
 
 async def _status(link: ServerLink, word: str) -> list[str]:
     row = await link.get(f"/v1/runs/{_quoted(word)}")
-    scores = [point["validation"] for point in row["validation"] if point["validation"] is not None]
+    scores = [point["validation"] for point in row.get("validation", ()) if point["validation"] is not None]
     curve = " ".join(f"{100 * score:.0f}%" for score in scores) or "nothing evaluated yet"
-    return [f"{row['run']}: {row['status']}, {row['tasks']} tasks, {row['attempts']} attempts", f"validation {curve}"]
+    counts = ", ".join(f"{row.get(name)} {name}" for name in ("tasks", "attempts"))
+    return [f"{row['run']}: {row.get('status')}, {counts}", f"validation {curve}"]
 
 
 async def _why(link: ServerLink, word: str) -> list[str]:
@@ -295,7 +299,9 @@ def options(name: str, words: Sequence[str]) -> Options:
     parser.add_argument("--templates", type=Path, help="TOML: a table a template, with profile and settings")
     parser.add_argument("--memory", type=Path, default=Path(f"agent0-{name}.json"), help="what was told is kept here")
     chosen = parser.parse_args(words)
-    link = ServerLink(chosen.server, os.environ.get("AGENT0_KEY", ""), 30.0)
+    key = os.environ.get("AGENT0_KEY", "")
+    connect(chosen.server, key)  # refuses what is no address or no key
+    link = ServerLink(chosen.server, key, 30.0)
     allowed = frozenset(user for user in chosen.allow.split(",") if user)
     desk = Desk(link, allowed, templates(chosen.templates) if chosen.templates else {})
     return Options(link, chosen.channel, desk, Memory(chosen.memory))

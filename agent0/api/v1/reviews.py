@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from agent0.api.appending import Again, Begun, append, decided_before
+from agent0.api.appending import Again, Begun, append
 from agent0.api.conditional import LIMIT, At, Counted, Limit, Page, Tagged, counted_page
 from agent0.api.context import Context
 from agent0.api.problems import responses
@@ -13,7 +13,6 @@ from agent0.api.v1.decisions import located
 from agent0.assembly.requests.reviews import LONGEST_NAME, LONGEST_REASON, review_events
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import ConfigError
-from agent0.events.benchmarks import TaskReviewed
 from agent0.projections.reviews import awaiting, judged
 from agent0.projections.runs import resolve
 
@@ -46,8 +45,6 @@ async def review(response: Response, context: Context, run: Name, verdict: Revie
     it contradicts the machine."""
     context.require_log()
     name = context.resolve(run)
-    if (earlier := decided_before(context, name, TaskReviewed, again)) is not None:
-        return located(response, earlier)
     with context.tables() as db:
         rows = judged(db, name, verdict.attempt)
     if [row["attempt"] for row in rows] != [verdict.attempt]:
