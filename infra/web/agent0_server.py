@@ -40,7 +40,7 @@ _KINDS: Mapping[str, type[Agent0Error]] = {
     "run_failed": RunFailedError,
 }
 _BUSY = (429, 502, 503, 504)
-"""Statuses with which a stream is refused that may be there a moment later."""
+"""Statuses of what may be there a moment later."""
 _version = re.compile(r"(\d+)\.(\d+)")
 
 
@@ -145,6 +145,8 @@ class ServerLink:
         if self._checked:
             return
         answer = await client.get("/version")
+        if answer.status_code in _BUSY:
+            raise self._problem(answer)
         version = str(self._parsed(answer).get("version", "")) if answer.is_success else ""
         match = _version.match(version)
         if match is None:

@@ -1,5 +1,15 @@
 /** The client of a server of Agent0. */
-export * from "./errors.js";
+export {
+  Agent0Error,
+  AuthError,
+  ConfigError,
+  DependencyError,
+  NotFoundError,
+  OperationError,
+  RequirementsError,
+  RunFailedError,
+  ServerVersionError,
+} from "./errors.js";
 export { OLDEST, type Answer, type Asked, type EventRow, type PathsOf, type Row } from "./link.js";
 export { MessageReader } from "./sse.js";
 export { connect, Run, Server } from "./runs.js";

@@ -6,7 +6,7 @@ import { MessageReader } from "./sse.js";
 /** The oldest version of a server that has every route which is asked for here. A later major version is refused. */
 export const OLDEST = [0, 1] as const;
 const [ANSWER_MS, SILENT_MS, AGAIN_MS, SHOWN] = [600_000, 45_000, 250, 200];
-/** Statuses with which a stream is refused that may be there a moment later. */
+/** Statuses of what may be there a moment later. */
 const BUSY = [429, 502, 503, 504];
 
 /** What the API gives: columns by name. */
@@ -110,6 +110,7 @@ export class Link {
     } catch (error) {
       signal?.throwIfAborted();
       if (error instanceof DependencyError) throw new CutError(error.why.replace(/\.$/, ""));
+      if (error instanceof Agent0Error && BUSY.includes(error.status)) throw new CutError(`it answers ${error.status}`);
       if (error instanceof Agent0Error || error instanceof CutError) throw error;
       throw new CutError(ending.signal.aborted ? `it was silent for ${SILENT_MS / 1000} s` : reason(error));
     } finally {
@@ -168,6 +169,7 @@ export class Link {
   /** Look once whether a server of Agent0 answers whose version this client understands. */
   async #look(): Promise<void> {
     const { status, text } = await this.#exchange(this.#address("/version", {}), { headers: this.#headers() });
+    if (BUSY.includes(status)) throw this.#problem("/version", status, text);
     const version = status === 200 ? String(this.#parsed("/version", text)["version"] ?? "") : "";
     const match = /^(\d+)\.(\d+)/.exec(version);
     if (match === null) throw this.#other(`It answers /version with status ${status}.`);

@@ -19,7 +19,7 @@ export async function use(): Promise<RunProgress> {
   const run = await server.run("LAST");
   for await (const event of run.events({ type: "TaskAccepted", follow: true })) if (event.seq > 5) break;
   const tasks: Row[] = (await server.api.get("/v1/runs/{run}/tasks", { path: { run: run.id }, query: { limit: 5 } })).data;
-  const seq: number = (await server.api.post("/v1/runs/{run}/label", { path: { run: run.id }, body: { name: "x" } })).seq;
+  const seq: number = (await server.api.post("/v1/runs/{run}/label", { path: { run: run.id }, body: { note: "x" } })).seq;
   // @ts-expect-error the API has no such path
   await server.api.get("/v1/rans");
   // @ts-expect-error a path's names are asked for
@@ -46,7 +46,7 @@ test("what npm packs is the client alone, typed, and imported by its name", () =
   assert.deepEqual(readdirSync(join(folder, "node_modules")).filter((name) => !name.startsWith(".")), ["agent0-train"]);
   writeFileSync(join(folder, "use.ts"), USE);
   for (const [module, resolution] of [["node16", "node16"], ["esnext", "bundler"]]) {
-    const words = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom,dom.asynciterable", "--types", "", "--module", module, "--moduleResolution", resolution, "use.ts"];
+    const words = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom,dom.asynciterable", "--module", module, "--moduleResolution", resolution, "use.ts"];
     const done = spawnSync(TSC, words, { cwd: folder, encoding: "utf8" });
     assert.equal(done.status, 0, `${resolution}: ${done.stdout}`);
   }
