@@ -44,14 +44,14 @@ LIBRARIES: Mapping[str, Library] = {
     "inspect": Library("inspect-ai 0.3.285", "inspect", "eval"),
     "openenv": Library("openenv 0.10.0", "atif"),
     "verifiers-trace": Library("verifiers 0.4.0", "verifiers"),
-    "openai-chat": Library("openai 2.54.0 (types)", "verifiers"),
+    "openai-chat": Library("openai 2.54.0", "verifiers"),
     "parquet": Library("datasets 5.2.0", "trl", "parquet"),
-    "trl": Library("trl 1.16.0, datasets", "trl", returns=REWARD),
-    "trl-messages": Library("trl 1.16.0, datasets", "trl", returns=NOTHING),
-    "trl-preference": Library("trl 1.16.0, datasets", "trl", returns=NOTHING),
-    "trl-prompt": Library("trl 1.16.0, datasets", "trl", returns=NOTHING),
-    "trl-unpaired": Library("trl 1.16.0, datasets", "trl", returns=("correct",)),
-    "trl-stepwise": Library("trl 1.16.0, datasets", "trl", returns=NOTHING),
+    "trl": Library("trl 1.16.0", "trl", returns=REWARD),
+    "trl-messages": Library("trl 1.16.0", "trl", returns=NOTHING),
+    "trl-preference": Library("trl 1.16.0", "trl", returns=NOTHING),
+    "trl-prompt": Library("trl 1.16.0", "trl", returns=NOTHING),
+    "trl-unpaired": Library("trl 1.16.0", "trl", returns=("correct",)),
+    "trl-stepwise": Library("trl 1.16.0", "trl", returns=NOTHING),
     "pi": Library("trackio 0.43.0", "trl", returns=NOTHING),
 }
 
@@ -87,17 +87,21 @@ class Bench:
 
 
 def round_trips(bench: Bench, run: str, stepwise: str) -> Iterator[str]:
-    """A row of the table for each format. ``stepwise`` is a run of long tasks."""
-    ours = bench.rows(run)
+    """A row of the table for each library, and for the formats that it only reads. ``stepwise`` is a run of long
+    tasks."""
+    ours, rows = bench.rows(run), dict[tuple[str, bool], list[tuple[str, int, str]]]()
     for kind, library in LIBRARIES.items():
         source = bench.files / f"ours-{kind}.{library.ending.replace('eval', 'json')}"
-        source.write_bytes(
-            bench.agent0("trajectory", "export", stepwise if kind == "trl-stepwise" else run, "--format", kind)
-        )
+        of = stepwise if kind == "trl-stepwise" else run
+        source.write_bytes(bench.agent0("trajectory", "export", of, "--format", kind))
         out = source.with_name(f"theirs-{kind}.{library.ending}")
         count = bench.library("read", kind, source, out)
-        back = _returned(bench, out, ours, library) if library.returns else "only written"
-        yield f"| `{kind}` | {library.packages} | {count} of {count} | {back} |\n"
+        back = _returned(bench, out, ours, library) if library.returns else "-"
+        rows.setdefault((library.packages, bool(library.returns)), []).append((kind, count, back))
+    for (packages, _), trips in rows.items():
+        kinds, counts, backs = zip(*trips, strict=True)
+        accepted, unchanged = ", ".join(map(str, counts)), ", ".join(dict.fromkeys(backs))
+        yield f"| {', '.join(kinds)} | {packages} | {accepted} | {unchanged} |\n"
 
 
 def _returned(bench: Bench, out: Path, ours: list[Any], library: Library) -> str:
@@ -114,8 +118,8 @@ def _returned(bench: Bench, out: Path, ours: list[Any], library: Library) -> str
 def _same(ours: list[str], theirs: list[str]) -> str:
     same = sum(before == after for before, after in zip(ours, theirs, strict=False))
     if same == len(ours) == len(theirs):
-        return f"{same} of {len(ours)} the same"
-    return f"**{same} of {len(ours)} the same, {len(theirs)} came back**"
+        return f"{same}"
+    return f"**{same} of {len(ours)}, {len(theirs)} came back**"
 
 
 def rollouts() -> list[dict[str, Any]]:
@@ -137,14 +141,15 @@ def judged(bench: Bench) -> Iterator[str]:
     source.write_text("".join(f"{json.dumps(row)}\n" for row in rollouts()), encoding="utf-8")
     for kind in ("verifiers-trace", "inspect", "atif"):
         out = bench.files / f"rollouts-{kind}.{LIBRARIES[kind].ending}"
-        count, begin = bench.library("write", kind, source, out), time.monotonic()
+        bench.library("write", kind, source, out)
+        begin = time.monotonic()
         run = json.loads(bench.agent0("trajectory", "import", str(out), "--json"))["run"]
         imported, begin = time.monotonic() - begin, time.monotonic()
         result = json.loads(bench.agent0("experiment", "reverify", run, "--json"))
         again, flips = time.monotonic() - begin, result["flips"]
         changes = ", ".join(f"{count} {flip}" for flip, count in sorted(flips.items())) or "none"
-        packages = LIBRARIES[kind].packages
-        yield f"| {packages} (`{kind}`) | {count:,} | {imported:.0f} s | {again:.0f} s | {changes} |\n"
+        library = LIBRARIES[kind].packages.partition(" ")[0]
+        yield f"| {library} | {imported:.0f} + {again:.0f} s | {changes} |\n"
 
 
 def main() -> None:
@@ -157,9 +162,9 @@ def main() -> None:
         bench = Bench(Path(folder) / "home", Path(folder) / "files", options.libraries)
         bench.files.mkdir()
         run, stepwise = (json.loads(bench.agent0("run", "start", *words, "--json"))["run"] for words in RUNS)
-        trips = "| format | read and written by | accepted | imported again |\n|---|---|---|---|\n"
+        trips = "| format | library | accepted | back unchanged |\n|---|---|---|---|\n"
         trips += "".join(round_trips(bench, run, stepwise))
-        costs = "| written by | rollouts | imported | judged again | verdicts changed |\n|---|---|---|---|---|\n"
+        costs = "| 1,000 rollouts by | import, judging | changed |\n|---|---|---|\n"
         costs += "".join(judged(bench))
     print(trips, costs, sep="\n")
     if options.write:
