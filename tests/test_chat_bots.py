@@ -16,8 +16,8 @@ from agent0.errors import Agent0Error, ConfigError
 from agent0.events.base import Recorded
 from agent0.infra.web.agent0_server import ServerLink
 from agent0.projections.wording import describe
-from integrations.chat.bot import Desk, Memory, Teller, UnsureError, redacted, templates
-from integrations.chat.core import REVIEWS, Command, Followed, Message, command_of, event_of, harmless, message_of
+from integrations.chat.bot import CommandAnswers, EventPoster, StateFile, UnsureError, redacted, templates
+from integrations.chat.core import REVIEWS, BotState, ChatMessage, Command, command_of, event_of, harmless, message_of
 from tests.api.test_up import standing
 from tests.client_cases import TABLE
 from tests.handles import LONG
@@ -60,17 +60,17 @@ class FailingChat:
         self.fault, self.taken, self.dies, self.calls = fault, taken, dies, 0
         self.messages: list[tuple[str, str]] = []
 
-    async def open(self, message: Message) -> str:
+    async def open(self, message: ChatMessage) -> str:
         await self._take("", message)
         return f"thread {message.run}"
 
-    async def post(self, thread: str, message: Message) -> None:
+    async def post(self, thread: str, message: ChatMessage) -> None:
         await self._take(thread, message)
 
-    async def own(self, thread: str) -> Sequence[tuple[str, str]]:
+    async def newest(self, thread: str) -> Sequence[tuple[str, str]]:
         return [(f"thread {text.splitlines()[0]}", text) for place, text in self.messages if place == thread]
 
-    async def _take(self, thread: str, message: Message) -> None:
+    async def _take(self, thread: str, message: ChatMessage) -> None:
         self.calls += 1
         fails = self.calls == self.fault
         if not fails or self.taken:
@@ -83,7 +83,7 @@ async def follow(chat: FailingChat, file: Path) -> None:
     """Follow to the end of the story, in as many processes as that takes."""
     while True:
         try:
-            await Teller(StoryLink(), chat, Memory(file), wait_s=0).follow()  # type: ignore[arg-type]
+            await EventPoster(StoryLink(), chat, StateFile(file), wait_s=0).follow()  # type: ignore[arg-type]
         except Died:
             continue
         except asyncio.CancelledError:
@@ -108,8 +108,8 @@ async def test_every_event_is_told_once_whatever_fails(tmp_path: Path) -> None:
 
 
 def test_text_of_models_mentions_nobody_and_leads_nowhere() -> None:
-    followed = Followed(0)
-    texts = [message_of(row_of(hostile_words(recorded)), followed) for recorded in whole_run(iterations=1)]
+    state = BotState(0)
+    texts = [message_of(row_of(hostile_words(recorded)), state) for recorded in whole_run(iterations=1)]
     hostile = "@everyone <!channel> <@U1> [here](http://evil.example) http://evil.example \x1b[31m\u202e"
     told = [message.text for message in texts if message] + [harmless(hostile), harmless(HOSTILE * 100)]
     assert len(told) > 5
@@ -121,16 +121,16 @@ def test_text_of_models_mentions_nobody_and_leads_nowhere() -> None:
 def test_reviews_are_asked_for_some_at_a_time_and_budgets_told_when_they_change() -> None:
     verdict = next(row for row in ROWS if row["type"] == "ResultVerified")
     undecided = verdict | {"data": verdict["data"] | {"correct": None}}
-    followed = Followed(0)
-    made = [message_of(undecided, followed, asks=True) for _ in range(REVIEWS + 3)]
+    state = BotState(0)
+    made = [message_of(undecided, state, asks=True) for _ in range(REVIEWS + 3)]
     assert [message.attempt != "" for message in made if message] == [True] * REVIEWS + [False]
-    assert message_of(undecided, followed) is None and message_of(verdict, Followed(0), asks=True) is None
+    assert message_of(undecided, state) is None and message_of(verdict, BotState(0), asks=True) is None
     person = undecided | {"data": undecided["data"] | {"verifier": "person"}}
-    assert message_of(person, Followed(0), asks=True) is None
+    assert message_of(person, BotState(0), asks=True) is None
     budget = {"scope": "day", "name": "2026-11-30", "cap": 5_000_000_000, "spent": 4_100_000_000}
     told = [
         message_of(
-            {"run": "r1", "seq": 5, "type": "BudgetChanged", "text": "", "data": budget | {"level": level}}, followed
+            {"run": "r1", "seq": 5, "type": "BudgetChanged", "text": "", "data": budget | {"level": level}}, state
         )
         for level in ("", "near", "near", "exhausted", "", "near")
     ]
@@ -182,7 +182,7 @@ def typed(case: dict[str, Any], names: dict[str, str]) -> str:
     return ""
 
 
-async def pass_cases(desk: Desk) -> int:
+async def pass_cases(commands: CommandAnswers) -> int:
     """Check each case that a chat has a command for; how many there are."""
     names, count = {"run": WHOLE}, 0
     for number, case in enumerate([row for row in TABLE["errors"] if row.get("server")] + TABLE["life"]):
@@ -190,8 +190,8 @@ async def pass_cases(desk: Desk) -> int:
             continue
         given = LONG if case["with"].get("settings") == "$long" else case["with"].get("settings", {})
         fields = {"settings": {key: str(value) for key, value in given.items()}} if text == "start case" else {}
-        desk.templates["case"] = {"profile": case["with"].get("profile", "scripted"), **fields}
-        answer = await desk.reply(text, "U1", f"case-{number}")
+        commands.templates["case"] = {"profile": case["with"].get("profile", "scripted"), **fields}
+        answer = await commands.reply(text, "U1", f"case-{number}")
         assert all(said in answer for said in case.get("says", ())), (case, answer)
         assert f": {case['gives']}" in answer if "gives" in case else "\n" not in answer, (case, answer)
         if "as" in case:
@@ -204,12 +204,14 @@ async def pass_cases(desk: Desk) -> int:
 async def test_who_answers_is_told_as_in_the_table(kind: str) -> None:
     stranger = TABLE["strangers"][kind]
     with answering(stranger["pages"]) as url:
-        answer = await Desk(ServerLink(url, "agent0_secret", 1.0), frozenset(), {}).reply("status LAST", "U1", "a")
+        answer = await CommandAnswers(ServerLink(url, "agent0_secret", 1.0), frozenset(), {}).reply(
+            "status LAST", "U1", "a"
+        )
     assert [said for said in stranger.get("says", [stranger.get("gives")]) if said not in answer] == []
     assert "agent0_secret" not in answer and ("gives" in stranger or "\n" not in answer)
 
 
-async def test_a_desk_decides_once_over_http(tmp_path: Path) -> None:
+async def test_a_command_is_done_once_over_http(tmp_path: Path) -> None:
     """Against a server: the table of cases of all clients; templates, verdicts and questions of a run whose answers
     await a person."""
     settings = load("scripted", {"home": str(tmp_path), "api.port": "0"})
@@ -217,24 +219,26 @@ async def test_a_desk_decides_once_over_http(tmp_path: Path) -> None:
         await log.append([*waiting_run(), *whole_run(WHOLE, iterations=1)])
     async with standing(settings, handlers=False) as client:
         link = ServerLink(str(client.base_url).rstrip("/"), "", 1.0)
-        desk = Desk(link, frozenset({"U1"}), {"small": {"profile": "scripted", "settings": {"run.tasks": "4"}}})
-        assert await pass_cases(desk) >= 14
+        commands = CommandAnswers(
+            link, frozenset({"U1"}), {"small": {"profile": "scripted", "settings": {"run.tasks": "4"}}}
+        )
+        assert await pass_cases(commands) >= 14
         waiting = (await link.get("/v1/runs/r1/reviews"))["data"]
         attempt = waiting[0]["attempt"]
-        assert waiting[0]["correct"] is None and f"{attempt}: " in await desk.reply("reviews r1", "U2", "a")
-        assert "You may not" in await desk.verdict(f"right r1 {attempt}", "U2", "Eve")
+        assert waiting[0]["correct"] is None and f"{attempt}: " in await commands.reply("reviews r1", "U2", "a")
+        assert "You may not" in await commands.verdict(f"right r1 {attempt}", "U2", "Eve")
         for _ in range(2):
-            assert await desk.verdict(f"right r1 {attempt}", "U1", "@Ann") == f"\uff20Ann: {attempt} is right"
+            assert await commands.verdict(f"right r1 {attempt}", "U1", "@Ann") == f"\uff20Ann: {attempt} is right"
         reviews = (await link.get("/v1/events", {"run": "r1", "type": "TaskReviewed"}))["data"]
         assert [(row["data"]["attempt"], row["data"]["reviewer"]) for row in reviews] == [(attempt, "@Ann")]
         assert attempt not in [row["attempt"] for row in (await link.get("/v1/runs/r1/reviews"))["data"]]
         task = waiting[0]["task"]
-        assert f"{task} is a task" in await desk.verdict(f"right r1 {task}", "U1", "Ann")
-        assert "no task or attempt" in await desk.verdict("wrong r1 t9-9-a0", "U1", "Ann")
-        assert "another version" in await desk.verdict("maybe r1 x", "U1", "Ann")
-        started = {await desk.reply("start small", "U1", "b") for _ in range(2)}
+        assert f"{task} is a task" in await commands.verdict(f"right r1 {task}", "U1", "Ann")
+        assert "no task or attempt" in await commands.verdict("wrong r1 t9-9-a0", "U1", "Ann")
+        assert "another version" in await commands.verdict("maybe r1 x", "U1", "Ann")
+        started = {await commands.reply("start small", "U1", "b") for _ in range(2)}
         assert len(started) == 1 and started.pop().startswith("started scripted")
-        assert "There is no template" in await desk.reply("start big", "U1", "c")
+        assert "There is no template" in await commands.reply("start big", "U1", "c")
         for text, told in {
             "help": "why RUN",
             "runs": "r1: running",
@@ -246,21 +250,21 @@ async def test_a_desk_decides_once_over_http(tmp_path: Path) -> None:
             "why a/b": "no run",
             "pause r1": "pause: r1",
         }.items():
-            answer = await desk.reply(text, "U1", f"id-{text.replace(' ', '-')}")
+            answer = await commands.reply(text, "U1", f"id-{text.replace(' ', '-')}")
             assert told in answer and answer, (text, answer)
 
 
 async def test_a_server_that_is_away_or_refuses_is_told_in_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = Desk(ServerLink("http://127.0.0.1:1", "sk-canary", 0.1), frozenset(), {})
-    told = await desk.reply("runs", "U1", "a")
+    commands = CommandAnswers(ServerLink("http://127.0.0.1:1", "sk-canary", 0.1), frozenset(), {})
+    told = await commands.reply("runs", "U1", "a")
     assert "127.0.0.1" in told and "sk-canary" not in told and "\n" not in told
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-canary")
     assert redacted("no xoxb-canary\nhere") == "no *** here"
-    (tmp_path / "memory.json").write_text("{")
-    with pytest.raises(ConfigError, match="is no memory of a bot"):
-        Memory(tmp_path / "memory.json").load()
+    (tmp_path / "state.json").write_text("{")
+    with pytest.raises(ConfigError, match="is no state of a bot"):
+        StateFile(tmp_path / "state.json").load()
     (tmp_path / "templates.toml").write_text('[small]\nprofile = "scripted"\nplugin = "x.py"\n')
     with pytest.raises(Agent0Error, match=r"small in .* is no template"):
         templates(tmp_path / "templates.toml")

@@ -64,7 +64,14 @@ def test_everything_that_shows_data_speaks_json():
     silent = {path for path, command in EVERY if path in talks and "as_json" not in {p.name for p in command.params}}
     processes = {("handlers", "run"), ("projections", "run"), ("metrics", "serve"), ("up",), ("view",)}
     # formats of their own
-    lines = {("tutorial",), ("trajectory", "export"), ("tool", "serve"), ("metrics", "show"), ("model", "card")}
+    lines = {
+        ("tutorial",),
+        ("trajectory", "export"),
+        ("tool", "serve"),
+        ("env", "serve"),
+        ("metrics", "show"),
+        ("model", "card"),
+    }
     lines |= {("api", "openapi"), ("model", "train")}
     assert {path for path in silent if path[0] not in ("report", "tiny")} == processes | lines
 

@@ -214,7 +214,16 @@ def test_images_hold_the_extras_that_their_services_use(compose: Compose) -> Non
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     arguments = dict(re.findall(r"^ARG (\w+)=(\S*)$", (IMAGES / "Dockerfile").read_text(), re.M))
     installed = {extra for name, value in arguments.items() if name.endswith("_EXTRAS") for extra in value.split(",")}
-    people = {"dev", "browser", "notebook", "trl", "prompts"}  # who tests, searches over prompts, or trains elsewhere
+    people = {
+        "dev",
+        "browser",
+        "notebook",
+        "trl",
+        "prompts",
+        "jupyter",
+        "slack",
+        "discord",
+    }  # on a person's own machine
     assert set(extras) - people - installed == {"qlora"}
     added = [s.build.args["MORE_EXTRAS"] for s in ours(compose).values() if s.build and "gpu" in s.profiles[:1]]
     assert added and set(added) == {",qlora"} and arguments["MORE_EXTRAS"] == ""

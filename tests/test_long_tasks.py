@@ -158,7 +158,10 @@ def test_a_long_prompt_ends_with_the_question_and_tells_what_there_is() -> None:
             assert "chain" in turns[-1].content and "3" in turns[-1].content
             continue
         assert turns[-1].content == "Q\n@system"
-        assert all(word in text for word in ("submit_answer", "subgoal", "rollback", "boxed"))
+        told = (
+            ("work folder", "boxed") if entry.domain in FOLDERS else ("submit_answer", "subgoal", "rollback", "boxed")
+        )
+        assert all(word in text for word in told)
         assert entry.style != "compact" or len(text) < 150
 
 
@@ -174,14 +177,49 @@ def examples(entry: Prompt) -> list[list[Turn]]:
 
 
 FULL = [entry for entry in LONG_PROMPTS if entry.style == "full"]
+CLIP = b"""def clip(values):
+    \"\"\"Return values with those above 9 lowered to 9.\"\"\"
+    return [9 if value > {} else value for value in values]
+"""
+TOTAL = b"""from statistics import fmean
+
+
+def mean(values):
+    \"\"\"The mean of values; 0 of none.\"\"\"
+    if not values:
+        return 0
+    return fmean(values)
+
+
+# of numbers alone
+def total(values):
+    result = 0
+    for at in range(len(values) - 1):
+        result += values[at]
+    return result
+"""
+MEANS = b"from sums import mean\n\n" + b"".join(
+    b"\ndef test_mean_%d():\n    assert mean([%d]) == %d\n" % (n, n, n) for n in range(4)
+)
+FOLDERS: dict[str, dict[str, bytes]] = {
+    "repair": {"sums.py": TOTAL, "tests/test_mean.py": MEANS},
+    "testing": {
+        "sums/series.py": CLIP.replace(b"{}", b"9"),
+        "tests/test_clip.py": b"from sums.series import clip\n\n"
+        b"def test_clip_1():\n    assert clip([1, 2]) == [1, 2]\n",
+    },
+    "reviewing": {"sums/series.py": CLIP.replace(b"{}", b"6")},
+}
+"""Work folders that the examples of prompts begin with, by domain: those whose tasks are about files."""
 
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("entry", [p for p in FULL if p.role == "student_long"], ids=lambda p: p.domain)
 async def test_the_tools_say_what_a_students_example_says_they_do(box: Sandbox, entry: Prompt) -> None:
     (example,) = examples(entry)
-    steps = split(example[0].content)
-    work = Workspace(box, tuple(tools()), subgoals=[None] * len(steps))
+    files = FOLDERS.get(entry.domain, {})
+    steps = () if files else split(example[0].content)
+    work = Workspace(box, tuple(tools()), files=files, subgoals=[None] * len(steps))
     said: list[str] = []
     for turn in example[1:]:
         if turn.role == "assistant":
@@ -189,9 +227,10 @@ async def test_the_tools_say_what_a_students_example_says_they_do(box: Sandbox, 
             said = await made(parse_turn(turn.content).calls, work)
         else:
             assert said.pop(0) == turn.content
-    assert len(steps) == 3 and None not in work.subgoals[:-1]
     assert parse_turn(example[-1].content).answer and not said
-    assert "rollback" in {done.call.name for done in work.journal}
+    if not files:
+        assert len(steps) == 3 and None not in work.subgoals[:-1]
+        assert "rollback" in {done.call.name for done in work.journal}
 
 
 @pytest.mark.asyncio(loop_scope="module")

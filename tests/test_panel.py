@@ -133,7 +133,7 @@ async def decided(run: RunState, *events: tasks.TaskAttempted) -> dict[str, list
     found: dict[str, list[Vote]] = {}
     for seq, event in enumerate(events, 10):
         run = evolve(run, record(event, run="r", time=NOON).model_copy(update={"seq": seq}))
-        for verdict in await verdicts(event, run, KnowingSandbox(), None):
+        for verdict in await verdicts(event, run, KnowingSandbox(), None, MemoryArtifacts()):
             found[verdict.attempt] = [vote for vote in verdict.votes if vote.check == "computation"]
     return found
 

@@ -16,6 +16,7 @@ from agent0.state.run_state import AttemptState, RunState, TaskState
 from agent0.tasks.families import families
 from agent0.tasks.splits import task_of
 from agent0.verification.verdicts import verdicts
+from tests.memory import MemoryArtifacts
 from tests.world import KnowingSandbox
 
 SUM = task_of(families()["arithmetic"], "Compute 76*26+89.")
@@ -42,7 +43,7 @@ def state(attempts: Mapping[str, AttemptState], proposal: Task | None = OPEN, **
 
 
 async def found(event: Event, run: RunState, rules: VerificationConfig | None = None) -> list[ResultVerified]:
-    return await verdicts(event, run, KnowingSandbox(), None, rules)
+    return await verdicts(event, run, KnowingSandbox(), None, MemoryArtifacts(), rules)
 
 
 def said(answer: str | None, number: int = 0, **changes: Any) -> AttemptState:

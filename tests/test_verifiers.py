@@ -93,6 +93,7 @@ async def test_the_question_decides_not_what_the_teacher_says_of_it(entry: Famil
 def test_the_best_verifier_is_asked() -> None:
     assert list(verifiers()) == [
         "checked",
+        "harbor",
         "exact",
         "hidden_tests",
         "checker",

@@ -70,7 +70,7 @@ class ServerLink:
             DependencyError: the server does not answer. AuthError: it wants a key, or another one.
             ServerVersionError: it is too old. Agent0Error: what it says.
         """
-        return await self._asked("GET", path, params=params)
+        return await self._request_json("GET", path, params=params)
 
     async def post(self, path: str, body: object, again: str = "") -> dict[str, Any]:
         """The answer to a POST of ``body``, which counts once even where its answer is lost and it is sent again; so do
@@ -79,7 +79,9 @@ class ServerLink:
         Raises:
             Agent0Error: as ``get``.
         """
-        return await self._asked("POST", path, json=body, headers={"Idempotency-Key": again or str(uuid.uuid4())})
+        return await self._request_json(
+            "POST", path, json=body, headers={"Idempotency-Key": again or str(uuid.uuid4())}
+        )
 
     async def stream(self, params: Mapping[str, str], after: int) -> AsyncIterator[dict[str, Any]]:
         """The events behind ``after`` as they come, without an end. A stream that is cut goes on behind the last event
@@ -122,7 +124,7 @@ class ServerLink:
                     yield "" if line else "\n".join(data)
                     data = data if line else []
 
-    async def _asked(self, method: str, path: str, **request: Any) -> dict[str, Any]:
+    async def _request_json(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         try:
             async with self._client(ANSWER_S) as client:
                 await self._require_version(client)

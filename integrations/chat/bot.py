@@ -20,9 +20,10 @@ from integrations.chat.core import (
     DECIDING,
     READING,
     TYPES,
+    BotState,
+    ChatMessage,
     Command,
-    Followed,
-    Message,
+    Row,
     command_of,
     dollars,
     event_of,
@@ -33,67 +34,66 @@ from integrations.chat.core import (
 
 LONGEST_WAIT_S = 60.0
 VERDICTS = {"right": True, "wrong": False, "unclear": None}
-Row = dict[str, Any]
 
 
 class UnsureError(Exception):
     """The chat did not say whether it took a message."""
 
 
-class Chat(Protocol):
+class ChatChannel(Protocol):
     """A channel with threads. Each call raises UnsureError where the chat's word is lost, ConfigError where it refuses
     for good; a chat that asks to wait is waited for."""
 
-    async def open(self, message: Message) -> str:
+    async def open(self, message: ChatMessage) -> str:
         """Post into the channel; the thread that answers to it."""
         ...
 
-    async def post(self, thread: str, message: Message) -> None:
+    async def post(self, thread: str, message: ChatMessage) -> None:
         """Post into a thread, with buttons where ``message.attempt`` awaits a verdict."""
         ...
 
-    async def own(self, thread: str) -> Sequence[tuple[str, str]]:
+    async def newest(self, thread: str) -> Sequence[tuple[str, str]]:
         """(thread, text) of the newest messages of this bot in a thread; empty: in the channel."""
         ...
 
 
-class Memory:
+class StateFile:
     """What was told, in a file that is replaced as a whole."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def load(self) -> Followed | None:
+    def load(self) -> BotState | None:
         """What was told before; None at the first start.
 
         Raises:
             ConfigError: the file holds anything else.
         """
         try:
-            return Followed(**json.loads(self._path.read_text(encoding="utf-8")))
+            return BotState(**json.loads(self._path.read_text(encoding="utf-8")))
         except FileNotFoundError:
             return None
         except (ValueError, TypeError) as error:
             fix = "Remove it: the bot begins at the present end."
-            raise ConfigError(f"{self._path} is no memory of a bot.", fix=fix) from error
+            raise ConfigError(f"{self._path} is no state of a bot.", fix=fix) from error
 
-    def save(self, followed: Followed) -> None:
+    def save(self, state: BotState) -> None:
         """Replace the file."""
         beside = self._path.with_suffix(".tmp")
         with beside.open("w", encoding="utf-8") as file:
-            json.dump(asdict(followed), file)
+            json.dump(asdict(state), file)
             file.flush()
             os.fsync(file.fileno())
         beside.replace(self._path)
 
 
-class Teller:
+class EventPoster:
     """Tells ``chat`` what the events of a server are, in their order, each once."""
 
-    def __init__(self, link: ServerLink, chat: Chat, memory: Memory, wait_s: float = 1.0) -> None:
-        self._link, self._chat, self._memory, self._wait_s = link, chat, memory, wait_s
+    def __init__(self, link: ServerLink, chat: ChatChannel, state_file: StateFile, wait_s: float = 1.0) -> None:
+        self._link, self._chat, self._state_file, self._wait_s = link, chat, state_file, wait_s
         self._asks: dict[str, bool] = {}
-        self.followed = Followed(0)
+        self.state = BotState(0)
 
     async def follow(self) -> None:
         """Follow until cancelled; while the server is away, look for it more and more rarely.
@@ -105,7 +105,7 @@ class Teller:
         while True:
             try:
                 await self._begin()
-                async for row in self._link.stream({"type": ",".join(TYPES)}, self.followed.seq):
+                async for row in self._link.stream({"type": ",".join(TYPES)}, self.state.seq):
                     wait = self._wait_s
                     await self.tell(row)
             except DependencyError as error:
@@ -114,22 +114,22 @@ class Teller:
             wait = min(LONGEST_WAIT_S, 2 * wait)
 
     async def _begin(self) -> None:
-        before = self._memory.load()
+        before = self._state_file.load()
         if before is None:
-            before = Followed((await self._link.get("/v1/status"))["tables"] or 0)
-            self._memory.save(before)
-        self.followed = before
+            before = BotState((await self._link.get("/v1/status"))["tables"] or 0)
+            self._state_file.save(before)
+        self.state = before
 
     async def tell(self, row: Row) -> None:
         """Tell of one event, behind those that were told; it is noted before and after. Where nobody knows whether its
         message came, the chat is looked through first."""
-        after = copy.deepcopy(self.followed)
+        after = copy.deepcopy(self.state)
         message = message_of(row, after, asks=await self._asks_a_person(row))
         if message is not None:
             message = await self._with_answer(message)
-            unsure = self.followed.sending == row["seq"]
-            self.followed.sending = row["seq"]
-            self._memory.save(self.followed)
+            unsure = self.state.sending == row["seq"]
+            self.state.sending = row["seq"]
+            self._state_file.save(self.state)
             wait = self._wait_s
             while True:
                 try:
@@ -141,21 +141,21 @@ class Teller:
                     await asyncio.sleep(wait)
                     wait = min(LONGEST_WAIT_S, 2 * wait)
         after.seq, after.sending = row["seq"], 0
-        self.followed = after
-        self._memory.save(after)
+        self.state = after
+        self._state_file.save(after)
 
-    async def _post(self, after: Followed, message: Message, *, unsure: bool) -> None:
+    async def _post(self, after: BotState, message: ChatMessage, *, unsure: bool) -> None:
         thread = after.threads.get(message.run)
         if thread is None:
-            head = Message(message.run, message.seq, harmless(message.run))
+            head = ChatMessage(message.run, message.seq, harmless(message.run))
             thread = await self._sent(head, "") if unsure else None
             after.threads[message.run] = thread = thread or await self._chat.open(head)
         if not unsure or await self._sent(message, thread) is None:
             await self._chat.post(thread, message)
 
-    async def _sent(self, message: Message, thread: str) -> str | None:
-        own = await self._chat.own(thread)
-        return next((opened for opened, text in own if event_of(text) == message.seq), None)
+    async def _sent(self, message: ChatMessage, thread: str) -> str | None:
+        newest = await self._chat.newest(thread)
+        return next((opened for opened, text in newest if event_of(text) == message.seq), None)
 
     async def _asks_a_person(self, row: Row) -> bool:
         if row["type"] != "ResultVerified" or row["data"]["correct"] is not None:
@@ -165,7 +165,7 @@ class Teller:
             self._asks[row["run"]] = config["verification"]["undecided"] == "ask"
         return self._asks[row["run"]]
 
-    async def _with_answer(self, message: Message) -> Message:
+    async def _with_answer(self, message: ChatMessage) -> ChatMessage:
         if not message.attempt:
             return message
         row = await self._link.get(f"/v1/runs/{message.run}/trajectories/{message.attempt}")
@@ -174,7 +174,7 @@ class Teller:
 
 
 @dataclass(frozen=True)
-class Desk:
+class CommandAnswers:
     """Answers commands. ``allowed``: ids of users who may decide; ``templates``: a body of POST /v1/runs by name."""
 
     link: ServerLink
@@ -195,10 +195,10 @@ class Desk:
         """Record what a button says (verdict, run, attempt) as the word of ``name``; what to answer."""
         try:
             require_allowed(user, self.allowed)
-            word, run, attempt = value.split()
-            body = {"attempt": attempt, "correct": VERDICTS[word], "reviewer": name[:100] or user}
-            await self.link.post(f"/v1/runs/{run}/review", body, f"chat-{run}-{attempt}-{user}-{word}")
-            return f"{harmless(name)}: {attempt} is {word}"
+            verdict, run, attempt = value.split()
+            body = {"attempt": attempt, "correct": VERDICTS[verdict], "reviewer": name[:100] or user}
+            await self.link.post(f"/v1/runs/{run}/review", body, f"chat-{run}-{attempt}-{user}-{verdict}")
+            return f"{harmless(name)}: {attempt} is {verdict}"
         except (KeyError, ValueError):
             return "This button is of another version."
         except Agent0Error as error:
@@ -206,18 +206,18 @@ class Desk:
 
     async def _done(self, command: Command, again: str) -> str:
         if command.verb == "start":
-            return await self._start(command.word, again)
+            return await self._start(command.argument, again)
         if command.verb in DECIDING:
             body = {} if command.verb == "resume" else {"reason": "from a chat"}
-            begun = await self.link.post(f"/v1/runs/{_quoted(command.word)}/{command.verb}", body, again)
+            begun = await self.link.post(f"/v1/runs/{_quoted(command.argument)}/{command.verb}", body, again)
             return f"{command.verb}: {harmless(begun['run'])}"
-        lines = await _ANSWERS[command.verb](self.link, command.word)
+        lines = await _ANSWERS[command.verb](self.link, command.argument)
         return "\n".join(harmless(line) for line in lines) or "nothing"
 
     async def _start(self, name: str, again: str) -> str:
         if name not in self.templates:
-            known = ", ".join(self.templates) or "none"
-            raise ConfigError(f"There is no template {name[:40]}.", fix=f"Known: {known}.")
+            names = ", ".join(self.templates) or "none"
+            raise ConfigError(f"There is no template {name[:40]}.", fix=f"Known: {names}.")
         begun = await self.link.post("/v1/runs", self.templates[name], again)
         return f"started {harmless(begun['run'])}"
 
@@ -228,40 +228,40 @@ def _quoted(run: str) -> str:
     return run
 
 
-async def _help(link: ServerLink, word: str) -> list[str]:
+async def _help(link: ServerLink, argument: str) -> list[str]:
     return [f"{verb} {after}".rstrip() for verb, after in (READING | DECIDING).items()]
 
 
-async def _runs(link: ServerLink, word: str) -> list[str]:
+async def _runs(link: ServerLink, argument: str) -> list[str]:
     rows = (await link.get("/v1/runs", {"limit": "10"}))["data"]
     return [f"{row['run']}: {row['status']}, profile {row['profile']}" for row in rows]
 
 
-async def _status(link: ServerLink, word: str) -> list[str]:
-    row = await link.get(f"/v1/runs/{_quoted(word)}")
+async def _status(link: ServerLink, argument: str) -> list[str]:
+    row = await link.get(f"/v1/runs/{_quoted(argument)}")
     scores = [point["validation"] for point in row.get("validation", ()) if point["validation"] is not None]
     curve = " ".join(f"{100 * score:.0f}%" for score in scores) or "nothing evaluated yet"
     counts = ", ".join(f"{row.get(name)} {name}" for name in ("tasks", "attempts"))
     return [f"{row['run']}: {row.get('status')}, {counts}", f"validation {curve}"]
 
 
-async def _why(link: ServerLink, word: str) -> list[str]:
-    row = await link.get(f"/v1/runs/{_quoted(word)}/why")
+async def _why(link: ServerLink, argument: str) -> list[str]:
+    row = await link.get(f"/v1/runs/{_quoted(argument)}/why")
     return [row["conclusion"], *([f"To mend it: {row['mend']}"] if row["mend"] else [])]
 
 
-async def _alarms(link: ServerLink, word: str) -> list[str]:
-    rows = (await link.get("/v1/alarms", {"limit": "10", **({"run": word} if word else {})}))["data"]
+async def _alarms(link: ServerLink, argument: str) -> list[str]:
+    rows = (await link.get("/v1/alarms", {"limit": "10", **({"run": argument} if argument else {})}))["data"]
     return [f"{row['severity']} {row['run']} {row['alarm']}: {row['message']}" for row in rows]
 
 
-async def _budget(link: ServerLink, word: str) -> list[str]:
+async def _budget(link: ServerLink, argument: str) -> list[str]:
     rows = (await link.get("/v1/router/budgets", {"limit": "10"}))["data"]
     return [f"{row['scope']} {row['name']}: {dollars(row)} {row['level']}".rstrip() for row in rows]
 
 
-async def _reviews(link: ServerLink, word: str) -> list[str]:
-    rows = (await link.get(f"/v1/runs/{_quoted(word)}/reviews", {"limit": "5"}))["data"]
+async def _reviews(link: ServerLink, argument: str) -> list[str]:
+    rows = (await link.get(f"/v1/runs/{_quoted(argument)}/reviews", {"limit": "5"}))["data"]
     return [f"{row['attempt']}: {row['question'][:200]} -> {str(row['answer'])[:100]}" for row in rows]
 
 
@@ -282,11 +282,11 @@ class Options:
 
     link: ServerLink
     channel: str
-    desk: Desk
-    memory: Memory
+    commands: CommandAnswers
+    state_file: StateFile
 
 
-def options(name: str, words: Sequence[str]) -> Options:
+def options(name: str, arguments: Sequence[str]) -> Options:
     """Read the command line of the bot ``name``; the key of Agent0 is in AGENT0_KEY.
 
     Raises:
@@ -297,14 +297,16 @@ def options(name: str, words: Sequence[str]) -> Options:
     parser.add_argument("--channel", required=True, help="id of the channel")
     parser.add_argument("--allow", default="", help="ids of users who may start, decide and review, by commas")
     parser.add_argument("--templates", type=Path, help="TOML: a table a template, with profile and settings")
-    parser.add_argument("--memory", type=Path, default=Path(f"agent0-{name}.json"), help="what was told is kept here")
-    chosen = parser.parse_args(words)
+    parser.add_argument(
+        "--state-file", type=Path, default=Path(f"agent0-{name}.json"), help="what was posted is kept here"
+    )
+    chosen = parser.parse_args(arguments)
     key = os.environ.get("AGENT0_KEY", "")
     connect(chosen.server, key)  # refuses what is no address or no key
     link = ServerLink(chosen.server, key, 30.0)
     allowed = frozenset(user for user in chosen.allow.split(",") if user)
-    desk = Desk(link, allowed, templates(chosen.templates) if chosen.templates else {})
-    return Options(link, chosen.channel, desk, Memory(chosen.memory))
+    commands = CommandAnswers(link, allowed, templates(chosen.templates) if chosen.templates else {})
+    return Options(link, chosen.channel, commands, StateFile(chosen.state_file))
 
 
 def templates(path: Path) -> dict[str, Row]:

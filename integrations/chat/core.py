@@ -1,7 +1,6 @@
 """What of a run's events becomes which message, and what a command asks for: no network, no clock, both bots alike."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,11 +20,13 @@ TYPES = (
 READING = {"help": "", "runs": "", "status": "RUN", "why": "RUN", "alarms": "[RUN]", "budget": "", "reviews": "RUN"}
 DECIDING = {"start": "TEMPLATE", "pause": "RUN", "resume": "RUN", "cancel": "RUN"}
 """Verbs with what follows them; the second need a user who is allowed."""
+Row = dict[str, Any]
+"""A JSON object of a server."""
 _tail = re.compile(r"\[event (\d+)\]\s*$")
 
 
 @dataclass(frozen=True)
-class Message:
+class ChatMessage:
     """A message in the thread of ``run``. ``text`` is harmless already; ``attempt``: its answer awaits a verdict."""
 
     run: str
@@ -40,7 +41,7 @@ class Message:
 
 
 @dataclass
-class Followed:
+class BotState:
     """What is known of what was told: the last event, threads by run, levels of budgets, reviews asked for."""
 
     seq: int
@@ -56,7 +57,7 @@ class Command:
     """What a user asks for: a verb of ``READING`` or ``DECIDING``, and the word behind it."""
 
     verb: str
-    word: str
+    argument: str
 
 
 def harmless(text: str) -> str:
@@ -67,54 +68,52 @@ def harmless(text: str) -> str:
 
 def event_of(text: str) -> int:
     """The event that a message of ours tells of; 0 where it tells of none."""
-    found = _tail.search(text)
-    return int(found[1]) if found else 0
+    match = _tail.search(text)
+    return int(match[1]) if match else 0
 
 
-def message_of(row: Mapping[str, Any], followed: Followed, *, asks: bool = False) -> Message | None:
+def message_of(row: Row, state: BotState, *, asks: bool = False) -> ChatMessage | None:
     """The message that the event ``row`` makes, None for none; ``followed`` notes budgets and reviews. ``asks``:
     its run asks a person where no verdict can be given."""
-    kind, data, told = row["type"], row["data"], harmless(" ".join(row["text"].split()))
+    kind, data, line = row["type"], row["data"], harmless(" ".join(row["text"].split()))
     if kind == "ResultVerified":
-        return (
-            _review(row, followed, told) if asks and data["correct"] is None and data["verifier"] != "person" else None
-        )
+        return _review(row, state, line) if asks and data["correct"] is None and data["verifier"] != "person" else None
     if kind == "BudgetChanged":
-        return _budget(row, followed)
+        return _budget(row, state)
     if kind == "CheckpointEvaluated" and (data["forced_tool"] or data["split"] not in ("validation", "test")):
         return None
     if kind == "AlarmResolved":
-        told = f"alarm {harmless(data['alarm'])} is over"
+        line = f"alarm {harmless(data['alarm'])} is over"
     elif kind == "AlarmRaised":
-        told = f"alarm, {told}"
+        line = f"alarm, {line}"
     elif kind in ("RunPaused", "RunResumed", "RunCancelled"):
-        told = f"run {kind.removeprefix('Run').lower()} {harmless(data.get('reason', ''))}".rstrip()
-    return Message(row["run"], row["seq"], told)
+        line = f"run {kind.removeprefix('Run').lower()} {harmless(data.get('reason', ''))}".rstrip()
+    return ChatMessage(row["run"], row["seq"], line)
 
 
-def _review(row: Mapping[str, Any], followed: Followed, told: str) -> Message | None:
-    place = f"{row['run']} {row['data']['iteration']}"
-    count = followed.reviews[place] = followed.reviews.get(place, 0) + 1
+def _review(row: Row, state: BotState, line: str) -> ChatMessage | None:
+    key = f"{row['run']} {row['data']['iteration']}"
+    count = state.reviews[key] = state.reviews.get(key, 0) + 1
     if count > REVIEWS + 1:
         return None
     if count > REVIEWS:
         text = f"more answers await a verdict: agent0 task review {row['run']}"
-        return Message(row["run"], row["seq"], text)
+        return ChatMessage(row["run"], row["seq"], text)
     attempt = row["data"]["attempt"]
-    return Message(row["run"], row["seq"], f"Is this right? {attempt}: {told}", attempt)
+    return ChatMessage(row["run"], row["seq"], f"Is this right? {attempt}: {line}", attempt)
 
 
-def _budget(row: Mapping[str, Any], followed: Followed) -> Message | None:
+def _budget(row: Row, state: BotState) -> ChatMessage | None:
     data = row["data"]
     name, level = f"{data['scope']} {data['name']}", data["level"]
-    before = followed.levels.get(name, "")
-    followed.levels[name] = level
+    before = state.levels.get(name, "")
+    state.levels[name] = level
     if level in ("", before):
         return None
-    return Message(row["run"], row["seq"], f"budget {harmless(name)} is {level}: {dollars(data)}")
+    return ChatMessage(row["run"], row["seq"], f"budget {harmless(name)} is {level}: {dollars(data)}")
 
 
-def dollars(budget: Mapping[str, Any]) -> str:
+def dollars(budget: Row) -> str:
     """What of a ``budget``, in nano-dollars, is spent."""
     spent, cap = int(budget["spent"]), budget["cap"]
     return f"${spent / 1e9:.2f} spent of {'any amount' if cap is None else f'${int(cap) / 1e9:.2f}'}"
@@ -126,18 +125,18 @@ def command_of(text: str, user: str, allowed: frozenset[str], run: str = "") -> 
     Raises:
         ConfigError: there is no such command, a word is missing or too many, or the user may not.
     """
-    verb, *words = text.split() or ["help"]
+    verb, *arguments = text.split() or ["help"]
     verb = verb.lower()
     if verb not in READING | DECIDING:
         raise ConfigError(f"There is no command {harmless(verb[:40])}.", fix=f"Known: {', '.join(READING | DECIDING)}.")
     expected = (READING | DECIDING)[verb]
-    if "RUN" in expected and run and not words:
-        words = [run]
-    if len(words) > bool(expected) or (not words and expected.isupper() and "[" not in expected):
+    if "RUN" in expected and run and not arguments:
+        arguments = [run]
+    if len(arguments) > bool(expected) or (not arguments and expected.isupper() and "[" not in expected):
         raise ConfigError(f"Write it so: {verb} {expected}".rstrip() + ".")
     if verb in DECIDING:
         require_allowed(user, allowed)
-    return Command(verb, words[0] if words else "")
+    return Command(verb, arguments[0] if arguments else "")
 
 
 def require_allowed(user: str, allowed: frozenset[str]) -> None:

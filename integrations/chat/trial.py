@@ -9,8 +9,8 @@ from pathlib import Path
 from agent0.assembly.log.access import open_log
 from agent0.config.loading import load
 from agent0.infra.web.agent0_server import ServerLink
-from integrations.chat.bot import Desk, Memory, Options, Redacting
-from integrations.chat.core import TYPES, Followed, event_of
+from integrations.chat.bot import CommandAnswers, Options, Redacting, StateFile
+from integrations.chat.core import TYPES, BotState, event_of
 from tests.api.test_up import standing
 from tests.story_hostile import hostile_words
 from tests.test_reviewing import waiting_run
@@ -27,9 +27,9 @@ async def trial(home: Path, channel: str, user: str) -> AsyncIterator[Options]:
         await log.append([hostile_words(recorded) for recorded in waiting_run()])
     async with standing(settings, handlers=False) as client:
         link = ServerLink(str(client.base_url).rstrip("/"), "", 5.0)
-        memory = Memory(home / "memory.json")
-        memory.save(Followed(0))
-        yield Options(link, channel, Desk(link, frozenset({user}), TEMPLATES), memory)
+        state_file = StateFile(home / "state.json")
+        state_file.save(BotState(0))
+        yield Options(link, channel, CommandAnswers(link, frozenset({user}), TEMPLATES), state_file)
 
 
 async def until(condition: Callable[[], bool], what: str, *tasks: "asyncio.Task[None]") -> None:
@@ -48,8 +48,8 @@ async def until(condition: Callable[[], bool], what: str, *tasks: "asyncio.Task[
 
 def told_all(options: Options) -> bool:
     """Whether everything was told that the run has."""
-    followed, last = options.memory.load(), max(n for n, r in enumerate(waiting_run(), 1) if r.type in TYPES)
-    return followed is not None and followed.seq >= last and not followed.sending
+    state, last = options.state_file.load(), max(n for n, r in enumerate(waiting_run(), 1) if r.type in TYPES)
+    return state is not None and state.seq >= last and not state.sending
 
 
 def require_once(texts: Iterable[str]) -> None:
@@ -60,7 +60,7 @@ def require_once(texts: Iterable[str]) -> None:
         assert not set("@\x1b\u202e") & set(text) and "://" not in text, text
 
 
-class Lines(logging.Handler):
+class LogLines(logging.Handler):
     """Keeps what a bot logs, as it would be written."""
 
     def __init__(self) -> None:

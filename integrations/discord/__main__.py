@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from agent0.errors import ConfigError
-from integrations.chat.bot import VERDICTS, Desk, Options, Teller, UnsureError, main, options, secret
-from integrations.chat.core import Message, event_of
+from integrations.chat.bot import VERDICTS, CommandAnswers, EventPoster, Options, UnsureError, main, options, secret
+from integrations.chat.core import ChatMessage, Row, event_of
 
 try:
     import aiohttp
@@ -28,8 +28,8 @@ class DiscordChannel:
     def __init__(self, client: discord.Client, channel: int) -> None:
         self._client, self._channel = client, channel
 
-    async def open(self, message: Message) -> str:
-        """As ``Chat.open``."""
+    async def open(self, message: ChatMessage) -> str:
+        """As ``ChatChannel.open``."""
         channel = self._client.get_partial_messageable(self._channel)
         sent = await _sent(channel, message)
         try:
@@ -38,15 +38,15 @@ class DiscordChannel:
             raise _refusal(error) from None
         return str(sent.id)
 
-    async def post(self, thread: str, message: Message) -> None:
-        """As ``Chat.post``."""
+    async def post(self, thread: str, message: ChatMessage) -> None:
+        """As ``ChatChannel.post``."""
         await _sent(self._client.get_partial_messageable(int(thread)), message)
 
-    async def own(self, thread: str) -> Sequence[tuple[str, str]]:
-        """As ``Chat.own``. A message in the channel whose thread was not opened any more gets it now."""
-        place, user = self._client.get_partial_messageable(int(thread or self._channel)), self._client.user
+    async def newest(self, thread: str) -> Sequence[tuple[str, str]]:
+        """As ``ChatChannel.own``. A message in the channel whose thread was not opened any more gets it now."""
+        channel, user = self._client.get_partial_messageable(int(thread or self._channel)), self._client.user
         try:
-            rows = [row async for row in place.history(limit=100) if user and row.author.id == user.id]
+            rows = [row async for row in channel.history(limit=100) if user and row.author.id == user.id]
             for row in rows:
                 if not thread and event_of(row.content) and not row.flags.has_thread:
                     await self._opened(row.id, row.content.partition("\n")[0].replace("\\", ""))
@@ -64,35 +64,35 @@ class DiscordChannel:
                 raise
 
 
-async def _sent(place: Any, message: Message) -> discord.Message:
+async def _sent(channel: Any, message: ChatMessage) -> discord.Message:
     """Post into ``place``; its nonce keeps what discord.py sends again from coming twice."""
     more = {"view": buttons(message)} if message.attempt else {}
     nonce = f"{message.seq}-{message.run}"[:25]
     try:
-        sent: discord.Message = await place.send(content_of(message), nonce=nonce, **quiet(), **more)
+        sent: discord.Message = await channel.send(content_of(message), nonce=nonce, **quiet(), **more)
         return sent
     except (OSError, aiohttp.ClientError, discord.HTTPException) as error:
         raise _refusal(error) from None
 
 
-def quiet() -> dict[str, Any]:
+def quiet() -> Row:
     """What keeps a message from mentioning anybody and from showing what it links to."""
     return {"allowed_mentions": discord.AllowedMentions.none(), "suppress_embeds": True}
 
 
-def content_of(message: Message) -> str:
+def content_of(message: ChatMessage) -> str:
     """The text of ``message`` with Discord's marks escaped, cut in front of its last line where it is too long."""
     text, _, tail = message.whole.rpartition("\n")
     return f"{discord.utils.escape_markdown(text)[: MOST - len(tail) - 1]}\n{tail}"
 
 
-def buttons(message: Message) -> discord.ui.View:
+def buttons(message: ChatMessage) -> discord.ui.View:
     """A button a verdict."""
     view = discord.ui.View(timeout=None)
-    for word in VERDICTS:
-        value = f"{word} {message.run} {message.attempt}"
+    for verdict in VERDICTS:
+        value = f"{verdict} {message.run} {message.attempt}"
         if len(value) <= VALUE:
-            view.add_item(discord.ui.Button(label=word, custom_id=value))
+            view.add_item(discord.ui.Button(label=verdict, custom_id=value))
     view.stop()  # else discord.py would answer a button itself
     return view
 
@@ -113,8 +113,8 @@ class Bot(discord.Client):
             number = int(chosen.channel)
         except ValueError:
             raise ConfigError(f"{chosen.channel[:40]} is no id of a channel.", fix="Copy it: a number.") from None
-        self._desk: Desk = chosen.desk
-        self._teller = Teller(chosen.desk.link, DiscordChannel(self, number), chosen.memory)
+        self._commands: CommandAnswers = chosen.commands
+        self._poster = EventPoster(chosen.commands.link, DiscordChannel(self, number), chosen.state_file)
         self._following: asyncio.Task[None] | None = None
         self.failure: BaseException | None = None
 
@@ -127,7 +127,7 @@ class Bot(discord.Client):
     async def on_ready(self) -> None:
         """Begin to follow, once: a connection may come again."""
         if self._following is None:
-            self._following = asyncio.create_task(self._teller.follow())
+            self._following = asyncio.create_task(self._poster.follow())
             self._following.add_done_callback(self._ended)
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
@@ -147,13 +147,13 @@ class Bot(discord.Client):
         user, again = str(interaction.user.id), f"discord-{interaction.id}"
         if interaction.type is discord.InteractionType.component:
             await interaction.response.defer()
-            text = await self._desk.verdict(data.get("custom_id", ""), user, str(interaction.user))
+            text = await self._commands.verdict(data.get("custom_id", ""), user, str(interaction.user))
         elif interaction.type is discord.InteractionType.application_command:
             await interaction.response.defer(ephemeral=True)
-            words = next((option["value"] for option in data.get("options", ()) if option["name"] == "words"), "")
+            typed = next((option["value"] for option in data.get("options", ()) if option["name"] == "words"), "")
             thread = str(interaction.channel_id)
-            run = next((r for r, opened in self._teller.followed.threads.items() if opened == thread), "")
-            text = await self._desk.reply(words, user, again, run)
+            run = next((r for r, opened in self._poster.state.threads.items() if opened == thread), "")
+            text = await self._commands.reply(typed, user, again, run)
         else:
             return
         await interaction.followup.send(discord.utils.escape_markdown(text)[:MOST], **quiet())

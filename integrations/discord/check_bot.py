@@ -15,8 +15,8 @@ from aiohttp import WSMsgType, web
 from yarl import URL
 
 from agent0.errors import ConfigError
-from integrations.chat.core import event_of
-from integrations.chat.trial import Lines, require_once, told_all, trial, until
+from integrations.chat.core import Row, event_of
+from integrations.chat.trial import LogLines, require_once, told_all, trial, until
 from integrations.discord.__main__ import serve
 
 TOKEN = "canary-0042-canary-0042"
@@ -30,14 +30,14 @@ def answered(body: object, status: int = 200, headers: dict[str, str] | None = N
     return web.Response(body=json.dumps(body).encode(), status=status, headers=fields)
 
 
-class StandIn:
+class DiscordStandIn:
     """Discord as its documents have it: hello, identify, heartbeat, resume; messages, threads, interactions."""
 
     def __init__(self) -> None:
-        self.messages: list[dict[str, Any]] = []
-        self.answers: list[dict[str, Any]] = []
+        self.messages: list[Row] = []
+        self.answers: list[Row] = []
         self.threads: dict[int, str] = {}
-        self.commands: list[dict[str, Any]] = []
+        self.commands: list[Row] = []
         self.sockets: list[web.WebSocketResponse] = []
         self.received: list[int] = []
         self.faults = {1: "limit", 3: "lost", 5: "away", 7: "taken, away"}
@@ -96,8 +96,8 @@ class StandIn:
             self.refused = None
         if fault == "limit":
             self.refused = time.monotonic()
-            said = {"message": "You are being rate limited.", "retry_after": 2.0, "global": False}
-            return answered(said, status=429, headers={"Retry-After": "2", "Via": "1.1 google"})
+            limit = {"message": "You are being rate limited.", "retry_after": 2.0, "global": False}
+            return answered(limit, status=429, headers={"Retry-After": "2", "Via": "1.1 google"})
         if fault == "away":
             return answered({"message": "away"}, status=503)
         row = next((r for r in self.messages if (r["channel_id"], r["nonce"]) == (str(channel), body["nonce"])), None)
@@ -111,7 +111,7 @@ class StandIn:
             return answered({"message": "bad gateway"}, status=502)
         return answered(row)
 
-    def message(self, channel: int, body: dict[str, Any]) -> dict[str, Any]:
+    def message(self, channel: int, body: Row) -> Row:
         """A message as the API shows it."""
         empty = {name: [] for name in ("mentions", "mention_roles", "attachments", "embeds")}
         when = {"timestamp": "2026-11-30T00:00:00+00:00", "edited_timestamp": None}
@@ -157,23 +157,23 @@ class StandIn:
                 case 1:
                     await socket.send_json({"op": 11, "d": None, "s": None, "t": None})
                 case 2 if row["d"]["token"] == TOKEN:
-                    place = {"resume_gateway_url": str(discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY), "guilds": []}
+                    urls = {"resume_gateway_url": str(discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY), "guilds": []}
                     ready = {
                         "v": 10,
                         "user": WHO,
                         "session_id": "s1",
                         "application": {"id": str(APPLICATION), "flags": 0},
                     }
-                    await self.dispatch("READY", {**ready, **place})
+                    await self.dispatch("READY", {**ready, **urls})
                 case 6 if row["d"]["session_id"] == "s1":
                     await self.dispatch("RESUMED", {})
         return socket
 
-    async def dispatch(self, name: str, data: dict[str, Any]) -> None:
+    async def dispatch(self, name: str, data: Row) -> None:
         """Send an event of the gateway."""
         await self.sockets[-1].send_json({"op": 0, "t": name, "s": next(self._numbers), "d": data})
 
-    def place(self, channel: int) -> dict[str, Any]:
+    def channel_of(self, channel: int) -> Row:
         """The channel, or a thread in it, as an interaction names it."""
         row = {
             "id": str(channel),
@@ -195,7 +195,7 @@ class StandIn:
         return {**row, "type": 0} if channel == CHANNEL else {**row, "type": 11, **thread}
 
     async def interact(
-        self, kind: int, user: int, data: dict[str, Any], bot: "asyncio.Task[None]", channel: int = CHANNEL, **more: Any
+        self, kind: int, user: int, data: Row, bot: "asyncio.Task[None]", channel: int = CHANNEL, **more: Any
     ) -> str:
         """Have a user type a command (2) or press a button (3); what is answered."""
         number, before = next(self._numbers), len(self.answers)
@@ -209,15 +209,15 @@ class StandIn:
         }
         member = {"user": who, "roles": [], "joined_at": "2026-11-30T00:00:00+00:00", "deaf": False, "mute": False}
         guild = {"id": GUILD, "locale": "en-US", "features": []}
-        place = {"guild_id": GUILD, "guild": guild, "channel": self.place(channel), "channel_id": str(channel)}
-        place |= {"member": {**member, "flags": 0, "permissions": "0"}, **more}
-        await self.dispatch("INTERACTION_CREATE", {"id": str(number), "type": kind, "data": data, **fixed, **place})
+        details = {"guild_id": GUILD, "guild": guild, "channel": self.channel_of(channel), "channel_id": str(channel)}
+        details |= {"member": {**member, "flags": 0, "permissions": "0"}, **more}
+        await self.dispatch("INTERACTION_CREATE", {"id": str(number), "type": kind, "data": data, **fixed, **details})
         await until(lambda: number in self.received and len(self.answers) > before, f"answer to {data}", bot)
         return str(self.answers[-1]["content"]).replace("\\", "")
 
-    async def command(self, words: str, user: int, bot: "asyncio.Task[None]", channel: int = CHANNEL) -> str:
+    async def command(self, typed: str, user: int, bot: "asyncio.Task[None]", channel: int = CHANNEL) -> str:
         """Type `/agent0 words: WORDS`."""
-        option = {"name": "words", "type": 3, "value": words}
+        option = {"name": "words", "type": 3, "value": typed}
         return await self.interact(
             2, user, {"id": "41", "name": "agent0", "type": 1, "options": [option]}, bot, channel
         )
@@ -229,7 +229,7 @@ class StandIn:
 
 async def main(home: Path) -> None:
     """One bot, and the same again after its end."""
-    lines, stand_in = Lines(), StandIn()
+    lines, stand_in = LogLines(), DiscordStandIn()
     logging.basicConfig(level=logging.WARNING, handlers=[lines])
     runner = await stand_in.start()
     async with trial(home, str(CHANNEL), str(ANN)) as options:
@@ -254,11 +254,11 @@ async def main(home: Path) -> None:
         assert (await stand_in.command("start small", ANN, bot)).startswith("started scripted")
         await until(lambda: len(stand_in.threads) == 2, "thread of the new run", bot)
 
-        asked = next(row for row in stand_in.messages if row["components"])
-        button = asked["components"][0]["components"][0]
+        review = next(row for row in stand_in.messages if row["components"])
+        button = review["components"][0]["components"][0]
         data = {"component_type": 2, "custom_id": button["custom_id"]}
-        told = await stand_in.interact(3, ANN, data, bot, int(asked["channel_id"]), message=asked)
-        assert told.startswith("ann: ") and told.endswith(" is right")
+        answer = await stand_in.interact(3, ANN, data, bot, int(review["channel_id"]), message=review)
+        assert answer.startswith("ann: ") and answer.endswith(" is right")
         reviews = (await options.link.get("/v1/events", {"run": "r1", "type": "TaskReviewed"}))["data"]
         assert [row["data"]["reviewer"] for row in reviews] == ["ann"]
 

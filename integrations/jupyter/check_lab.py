@@ -31,14 +31,14 @@ def laboratory(folder: Path) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    words = [f"--ServerApp.port={port}", "--no-browser", "--allow-root", "--IdentityProvider.token=lab"]
+    options = [f"--ServerApp.port={port}", "--no-browser", "--allow-root", "--IdentityProvider.token=lab"]
     places = {f"JUPYTER_{name}_DIR": str(folder / name.lower()) for name in ("CONFIG", "RUNTIME", "DATA")}
     places |= {"JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"), "JUPYTERLAB_WORKSPACES_DIR": str(folder / "spaces")}
     quiet = folder / "settings" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
     quiet.parent.mkdir(parents=True)
     quiet.write_text('{"fetchNews": "false", "checkForUpdates": false}')
     environment = {**os.environ, **places, "IPYTHONDIR": str(folder / "ipython")}
-    command = [sys.executable, "-m", "jupyter", "lab", *words, f"--ServerApp.root_dir={folder}"]
+    command = [sys.executable, "-m", "jupyter", "lab", *options, f"--ServerApp.root_dir={folder}"]
     with (folder / "lab.log").open("w") as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
     try:
@@ -58,8 +58,8 @@ def write(path: Path, *cells: str) -> None:
     """A notebook with ``cells`` of code."""
     row = {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": []}
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    made = [{**row, "id": f"c{number}", "source": cell} for number, cell in enumerate(cells)]
-    path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": made}))
+    rows = [{**row, "id": f"c{number}", "source": cell} for number, cell in enumerate(cells)]
+    path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": rows}))
 
 
 def run_all(page: Page, address: str) -> None:
@@ -113,26 +113,26 @@ def main(browser: str) -> None:
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name)
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        wrong, asked = list[str](), list[str]()
+        wrong, requested = list[str](), list[str]()
         expect.set_options(timeout=PATIENCE_MS)
         with laboratory(folder) as lab:
-            for part, place in ((live, served(folder / "data")), (hostile, viewed(stored(folder / "story", story)))):
-                with place as server:
+            for part, opened in ((live, served(folder / "data")), (hostile, viewed(stored(folder / "story", story)))):
+                with opened as server:
                     page = chromium.new_page(viewport={"width": 1100, "height": 900})
                     page.set_default_timeout(PATIENCE_MS)
                     page.on("pageerror", lambda error: wrong.append(str(error)))
-                    page.on("request", lambda request: asked.append(request.url))
+                    page.on("request", lambda request: requested.append(request.url))
                     page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
                     part(page, lab, folder, server)
                     page.close()
         elsewhere = {
-            url for url in asked if not url.startswith(("http://127.0.0.1:", "data:", "blob:", "ws://127.0.0.1:"))
+            url for url in requested if not url.startswith(("http://127.0.0.1:", "data:", "blob:", "ws://127.0.0.1:"))
         }
         assert not any("evil" in url for url in elsewhere), elsewhere
         assert wrong == [], wrong
         chromium.close()
-    told: dict[str, Any] = {"live": "drawn while it ran", "hostile": "text alone", "elsewhere": sorted(elsewhere)}
-    print(json.dumps(told))
+    result: dict[str, Any] = {"live": "drawn while it ran", "hostile": "text alone", "elsewhere": sorted(elsewhere)}
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

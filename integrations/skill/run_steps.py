@@ -28,17 +28,22 @@ def front_matter(text: str) -> dict[str, str]:
 
 def run(command: str, home: str) -> Any:
     """What ``command`` prints: JSON where it is asked for, else text. Ends the check where the command fails."""
-    program, *words = shlex.split(command)
+    program, *arguments = shlex.split(command)
     if program != "agent0":
         sys.exit(f"{command}: an agent runs agent0 alone")
     environment = {**os.environ, "AGENT0_HOME": home}
     done = subprocess.run(
-        [sys.executable, "-m", "agent0", *words], env=environment, cwd=home, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "agent0", *arguments],
+        env=environment,
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         sys.exit(f"{command}: exit code {done.returncode}\n{done.stderr}")
     print(command, flush=True)
-    return json.loads(done.stdout) if "--json" in words else done.stdout
+    return json.loads(done.stdout) if "--json" in arguments else done.stdout
 
 
 def main() -> None:

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from agent0.errors import ConfigError
-from integrations.chat.bot import VERDICTS, Desk, Options, Teller, UnsureError, main, options, secret
-from integrations.chat.core import Message
+from integrations.chat.bot import VERDICTS, CommandAnswers, EventPoster, Options, UnsureError, main, options, secret
+from integrations.chat.core import ChatMessage, Row
 
 try:
     import aiohttp
@@ -39,16 +39,16 @@ class SlackChannel:
         """
         self.user = (await called(self._client.auth_test))["user_id"]
 
-    async def open(self, message: Message) -> str:
-        """As ``Chat.open``."""
+    async def open(self, message: ChatMessage) -> str:
+        """As ``ChatChannel.open``."""
         return await self._posted(message, "")
 
-    async def post(self, thread: str, message: Message) -> None:
-        """As ``Chat.post``."""
+    async def post(self, thread: str, message: ChatMessage) -> None:
+        """As ``ChatChannel.post``."""
         await self._posted(message, thread)
 
-    async def own(self, thread: str) -> Sequence[tuple[str, str]]:
-        """As ``Chat.own``: who wrote a message is Slack's word, so nobody else's counts."""
+    async def newest(self, thread: str) -> Sequence[tuple[str, str]]:
+        """As ``ChatChannel.own``: who wrote a message is Slack's word, so nobody else's counts."""
         if thread:
             pages = await called(
                 lambda: self._client.conversations_replies(channel=self._channel, ts=thread, limit=999)
@@ -58,7 +58,7 @@ class SlackChannel:
         rows = [row for row in pages["messages"] if row.get("user") == self.user and row["ts"] != thread]
         return [(row["ts"], row["text"]) for row in rows]
 
-    async def _posted(self, message: Message, thread: str) -> str:
+    async def _posted(self, message: ChatMessage, thread: str) -> str:
         body = body_of(message)
         answer = await called(
             lambda: self._client.chat_postMessage(
@@ -68,26 +68,26 @@ class SlackChannel:
         return str(answer["ts"])
 
 
-def body_of(message: Message) -> dict[str, Any]:
+def body_of(message: ChatMessage) -> Row:
     """Fields of chat.postMessage: the text stands in a block of plain text, which makes no links and mentions nobody;
     in ``text``, which notifications show, Slack's marks are escaped."""
-    blocks: list[dict[str, Any]] = [{"type": "section", "text": plain(message.whole)}]
+    blocks: list[Row] = [{"type": "section", "text": plain(message.whole)}]
     if message.attempt:
         elements = [
             {
                 "type": "button",
-                "action_id": f"agent0-{word}",
-                "text": plain(word),
-                "value": f"{word} {message.run} {message.attempt}",
+                "action_id": f"agent0-{verdict}",
+                "text": plain(verdict),
+                "value": f"{verdict} {message.run} {message.attempt}",
             }
-            for word in VERDICTS
+            for verdict in VERDICTS
         ]
         blocks.append({"type": "actions", "elements": elements})
     quiet = {"unfurl_links": False, "unfurl_media": False, "link_names": False, "mrkdwn": False, "parse": "none"}
     return {"text": marked(message.whole), "blocks": blocks, **quiet}
 
 
-def plain(text: str) -> dict[str, Any]:
+def plain(text: str) -> Row:
     """A text object without marks."""
     return {"type": "plain_text", "text": text[:2900], "emoji": False}
 
@@ -120,36 +120,38 @@ async def called(call: Callable[[], Awaitable[T]]) -> T:
             raise UnsureError(f"Slack is away: {type(error).__name__}") from None
 
 
-def application(client: AsyncWebClient, channel: SlackChannel, desk: Desk, run_of: Callable[[str], str]) -> AsyncApp:
-    """Slack's commands, mentions and buttons, answered by ``desk``; each is acknowledged before anything is done."""
+def application(
+    client: AsyncWebClient, channel: SlackChannel, commands: CommandAnswers, run_of: Callable[[str], str]
+) -> AsyncApp:
+    """Slack's commands, mentions and buttons, answered by ``commands``; each is acknowledged first."""
     app = AsyncApp(client=client, token=client.token)
 
     @app.command("/agent0")
-    async def command(ack: Any, respond: Any, body: dict[str, Any]) -> None:
+    async def command(ack: Any, respond: Any, body: Row) -> None:
         await ack()
-        text = await desk.reply(body.get("text", ""), body["user_id"], f"slack-{body['trigger_id']}")
+        text = await commands.reply(body.get("text", ""), body["user_id"], f"slack-{body['trigger_id']}")
         await respond(text=marked(text), blocks=[{"type": "section", "text": plain(text)}])
 
     @app.event("app_mention")
-    async def mention(event: dict[str, Any]) -> None:
+    async def mention(event: Row) -> None:
         thread = event.get("thread_ts", event["ts"])
-        words = event["text"].partition(">")[2]
-        text = await desk.reply(words, event["user"], f"slack-{event['channel']}-{event['ts']}", run_of(thread))
+        typed = event["text"].partition(">")[2]
+        text = await commands.reply(typed, event["user"], f"slack-{event['channel']}-{event['ts']}", run_of(thread))
         body = {"text": marked(text), "blocks": [{"type": "section", "text": plain(text)}]}
         await called(lambda: client.chat_postMessage(channel=event["channel"], thread_ts=thread, **body))
 
-    async def press(ack: Any, respond: Any, body: dict[str, Any]) -> None:
+    async def press(ack: Any, respond: Any, body: Row) -> None:
         await ack()
         user = body["user"]
-        text = await desk.verdict(body["actions"][0]["value"], user["id"], user.get("username", user["id"]))
+        text = await commands.verdict(body["actions"][0]["value"], user["id"], user.get("username", user["id"]))
         await respond(text=marked(text), replace_original=False, response_type="in_channel", thread_ts=_thread(body))
 
-    for word in VERDICTS:
-        app.action(f"agent0-{word}")(press)
+    for verdict in VERDICTS:
+        app.action(f"agent0-{verdict}")(press)
     return app
 
 
-def _thread(body: dict[str, Any]) -> str | None:
+def _thread(body: Row) -> str | None:
     return body.get("container", {}).get("thread_ts") or body.get("message", {}).get("thread_ts")
 
 
@@ -162,17 +164,19 @@ async def serve(chosen: Options, address: str = "https://slack.com/api/") -> Non
     bot_token, app_token = secret("SLACK_BOT_TOKEN"), secret("SLACK_APP_TOKEN")
     client = AsyncWebClient(token=bot_token, base_url=address, retry_handlers=[])  # a post again could be a second one
     channel = SlackChannel(client, chosen.channel)
-    teller = Teller(chosen.desk.link, channel, chosen.memory)
+    poster = EventPoster(chosen.commands.link, channel, chosen.state_file)
 
     def run_of(thread: str) -> str:
-        return next((run for run, opened in teller.followed.threads.items() if opened == thread), "")
+        return next((run for run, opened in poster.state.threads.items() if opened == thread), "")
 
     await channel.enter()
     await called(lambda: client.apps_connections_open(app_token=app_token))
-    handler = AsyncSocketModeHandler(application(client, channel, chosen.desk, run_of), app_token, web_client=client)
+    handler = AsyncSocketModeHandler(
+        application(client, channel, chosen.commands, run_of), app_token, web_client=client
+    )
     try:
         await handler.connect_async()
-        await teller.follow()
+        await poster.follow()
     finally:
         await handler.close_async()
 

@@ -13,19 +13,19 @@ from typing import Any
 from aiohttp import WSMsgType, web
 
 from agent0.errors import ConfigError
-from integrations.chat.core import event_of
-from integrations.chat.trial import Lines, require_once, told_all, trial, until
+from integrations.chat.core import Row, event_of
+from integrations.chat.trial import LogLines, require_once, told_all, trial, until
 from integrations.slack.__main__ import serve
 
 TOKENS = {"SLACK_BOT_TOKEN": "xoxb-canary-0042", "SLACK_APP_TOKEN": "xapp-canary-0042"}
 
 
-class StandIn:
+class SlackStandIn:
     """Slack as its documents have it: apps.connections.open, envelopes with acks, chat.postMessage and history."""
 
     def __init__(self) -> None:
-        self.messages: list[dict[str, Any]] = []
-        self.answers: list[dict[str, Any]] = []
+        self.messages: list[Row] = []
+        self.answers: list[Row] = []
         self.acks: list[str] = []
         self.sockets: list[web.WebSocketResponse] = []
         self.faults = {1: "limit", 3: "lost", 5: "away"}
@@ -53,7 +53,7 @@ class StandIn:
         """A method of the Web API."""
         method = request.match_info["method"]
         body = await request.json() if "json" in request.content_type else await request.post()
-        fields: dict[str, Any] = {**request.query, **body}
+        fields: Row = {**request.query, **body}
         token = request.headers.get("Authorization", "").removeprefix("Bearer ") or fields.get("token")
         expected = TOKENS["SLACK_APP_TOKEN" if method == "apps.connections.open" else "SLACK_BOT_TOKEN"]
         if token != expected:
@@ -75,7 +75,7 @@ class StandIn:
                 return web.json_response({"ok": True, "messages": rows})
         return web.json_response({"ok": False, "error": "unknown_method"})
 
-    async def _post(self, request: web.Request, fields: dict[str, Any]) -> web.StreamResponse:
+    async def _post(self, request: web.Request, fields: Row) -> web.StreamResponse:
         self.posts += 1
         fault = self.faults.get(self.posts)
         if self.refused is not None:
@@ -135,7 +135,7 @@ class StandIn:
 
 async def main(home: Path) -> None:
     """One bot, and the same again after its end."""
-    lines, slack = Lines(), StandIn()
+    lines, slack = LogLines(), SlackStandIn()
     logging.basicConfig(level=logging.WARNING, handlers=[lines])
     runner = await slack.start()
     async with trial(home, "C1", "U1") as options:
@@ -160,14 +160,14 @@ async def main(home: Path) -> None:
         assert (await slack.command("start small", "U1", bot)).startswith("started scripted")
         await until(lambda: len(slack.texts(threads=False)) == 2, "thread of the new run", bot)
 
-        asked = next(row for row in slack.messages if len(row["blocks"]) > 1)
-        button = asked["blocks"][1]["elements"][0]
+        review = next(row for row in slack.messages if len(row["blocks"]) > 1)
+        button = review["blocks"][1]["elements"][0]
         press = {"type": "block_actions", "user": {"id": "U1", "username": "ann"}, "team": {"id": "T1"}}
-        press |= {"channel": {"id": "C1"}, "container": {"thread_ts": asked["thread_ts"], "channel_id": "C1"}}
+        press |= {"channel": {"id": "C1"}, "container": {"thread_ts": review["thread_ts"], "channel_id": "C1"}}
         before = len(slack.answers)
         name = await slack.push("interactive", **press, actions=[{"type": "button", "block_id": "b", **button}])
         await until(lambda: name in slack.acks and len(slack.answers) > before, "verdict", bot)
-        assert slack.answers[-1]["text"].startswith("ann: ") and slack.answers[-1]["thread_ts"] == asked["thread_ts"]
+        assert slack.answers[-1]["text"].startswith("ann: ") and slack.answers[-1]["thread_ts"] == review["thread_ts"]
         reviews = (await options.link.get("/v1/events", {"run": "r1", "type": "TaskReviewed"}))["data"]
         assert [row["data"]["reviewer"] for row in reviews] == ["ann"]
 
@@ -177,27 +177,27 @@ async def main(home: Path) -> None:
         mention = {"type": "app_mention", "user": "U2", "text": "<@UBOT> status", "ts": "900.1", "channel": "C1"}
         posted = len(slack.messages)
         await slack.push(
-            "events_api", type="event_callback", event_id="E1", event={**mention, "thread_ts": asked["thread_ts"]}
+            "events_api", type="event_callback", event_id="E1", event={**mention, "thread_ts": review["thread_ts"]}
         )
         await until(lambda: len(slack.messages) > posted, "answer to a mention", bot)
         assert (
             slack.messages[-1]["text"].startswith("r1: running")
-            and slack.messages[-1]["thread_ts"] == asked["thread_ts"]
+            and slack.messages[-1]["thread_ts"] == review["thread_ts"]
         )
 
         bot.cancel()
         await asyncio.wait([bot])
-        told, before = [text for text in slack.texts(threads=True) if event_of(text)], slack.posts
+        posted, before = [text for text in slack.texts(threads=True) if event_of(text)], slack.posts
         again = asyncio.create_task(serve(options, f"{slack.address}/api/"))
         connections = len(slack.sockets)
         await until(lambda: len(slack.sockets) > connections, "second life", again)
         assert (await slack.command("runs", "U2", again)).startswith("scripted")
-        assert slack.posts == before and [text for text in slack.texts(threads=True) if event_of(text)] == told
+        assert slack.posts == before and [text for text in slack.texts(threads=True) if event_of(text)] == posted
         again.cancel()
         await asyncio.wait([again])
     await runner.cleanup()
     assert "canary" not in "\n".join(lines.lines), lines.lines
-    print(f"slack: {len(told)} messages, each once, in {slack.posts} tries; waited {slack.waits[0]:.1f} s as told")
+    print(f"slack: {len(posted)} messages, each once, in {slack.posts} tries; waited {slack.waits[0]:.1f} s as told")
 
 
 if __name__ == "__main__":

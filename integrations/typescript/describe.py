@@ -15,11 +15,13 @@ from agent0.api.past import PastTables
 from agent0.settings import Settings
 
 FOLDER = Path(__file__).parent
+Description = dict[str, Any]
+"""OpenAPI's JSON."""
 TYPES = FOLDER / "src" / "api.ts"
 HEAD = "// Written by `npm run generate` from the description of the API, sha256 {}.\n"
 
 
-def description() -> dict[str, Any]:
+def description() -> Description:
     """The description of the API, with the problems that any route may answer told once a route (``default``)."""
     with tempfile.TemporaryDirectory() as home:
         settings = Settings(home=Path(home))
@@ -32,12 +34,12 @@ def description() -> dict[str, Any]:
     return api
 
 
-def changed(api: dict[str, Any], drop: str, add: str) -> dict[str, Any]:
+def changed(api: Description, drop: str, add: str) -> Description:
     """``api`` as a neighbouring version would have it: without one ``Schema.field``, with another."""
-    for place in filter(None, (drop, add)):
-        schema, field = place.split(".")
+    for path in filter(None, (drop, add)):
+        schema, field = path.split(".")
         described = api["components"]["schemas"][schema]
-        if place == drop:
+        if path == drop:
             del described["properties"][field]
             described["required"].remove(field)
         else:
@@ -45,13 +47,13 @@ def changed(api: dict[str, Any], drop: str, add: str) -> dict[str, Any]:
     return api
 
 
-def digest(api: dict[str, Any]) -> str:
+def digest(api: Description) -> str:
     """The sha256 of what ``api`` describes; the version of who describes it is not a part."""
     described = {name: value for name, value in api.items() if name != "info"}
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 
 
-def types_of(api: dict[str, Any]) -> str:
+def types_of(api: Description) -> str:
     """The types of ``api`` as TypeScript, by openapi-typescript of ``node_modules``."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(api, file)

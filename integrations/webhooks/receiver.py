@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 SECRET = os.environ["AGENT0_TELEMETRY__WEBHOOK_SECRET"].encode()
 LARGEST = 1_000_000
-seen = set[str]()
+handled = set[str]()
 
 
 def is_signed(signature: str, body: bytes) -> bool:
@@ -28,8 +28,8 @@ class NoticeReceiver(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "")
         body = self.rfile.read(int(length)) if length.isdigit() and int(length) <= LARGEST else b""
         signed = is_signed(self.headers.get("Agent0-Signature", ""), body)
-        if signed and (event := json.loads(body))["id"] not in seen:
-            seen.add(event["id"])
+        if signed and (event := json.loads(body))["id"] not in handled:
+            handled.add(event["id"])
             print(event["seq"], event["type"], event["run"], json.dumps(event["data"])[:200], flush=True)
         self.send_response(204 if signed else 401)
         self.send_header("Content-Length", "0")

@@ -59,7 +59,7 @@ async def add_harbor(
         OperationError: there is an environment of this name.
         DependencyError: there is no sandbox, or the disk cannot be written.
     """
-    path = _place(settings, name)
+    path = _environment_folder(settings, name)
     if path.exists():
         raise OperationError(f"There is an environment {name}.", "", f"agent0 env rm {name}, or --name another.")
     folders = _task_folders(folder)
@@ -90,8 +90,8 @@ async def _add(folder: Path, target: MinedFolder, sandbox: Sandbox) -> TriedTask
         return TriedTask(folder.name, f"{error.what} {error.why}".strip())
     run = await run_script(SOLUTION, {**task.start, **task.solution}, sandbox, task.seconds)
     if run.state is not ToolState.OK:
-        said = (run.stderr.strip() or run.reason).splitlines()[-1:]
-        return TriedTask(task.name, f"its solution ends with {run.state.value}: {''.join(said)[:200]}")
+        last_line = (run.stderr.strip() or run.reason).splitlines()[-1:]
+        return TriedTask(task.name, f"its solution ends with {run.state.value}: {''.join(last_line)[:200]}")
     reference = own_files(run.files)
     solved = await harbor_reward(SCRIPT, reference, task.tests, sandbox, task.seconds)
     untouched = await harbor_reward(SCRIPT, task.start, task.tests, sandbox, task.seconds)
@@ -189,7 +189,7 @@ def remove(settings: Settings, name: str) -> None:
     Raises:
         NotFoundError: there is none. DependencyError: it cannot be deleted.
     """
-    path = _place(settings, name)
+    path = _environment_folder(settings, name)
     if not is_mined(path):
         names = [environment.name for environment in environments(settings)]
         raise NotFoundError(f"There is no environment {name}.", f"There are: {', '.join(names) or 'none'}.")
@@ -199,7 +199,7 @@ def remove(settings: Settings, name: str) -> None:
         raise DependencyError(f"The folder {path}", f"{error.strerror}.") from error
 
 
-def _place(settings: Settings, name: str) -> Path:
+def _environment_folder(settings: Settings, name: str) -> Path:
     if not _name.fullmatch(name):
         why = "A name is 1 to 63 lower-case letters, digits, dashes or underscores."
         raise ConfigError(f"{name[:80]!r} is no name of an environment.", why, "Give another with --name.")

@@ -348,9 +348,9 @@ async def _train(work: _Retraining, evaluate: bool, report: Report) -> list[Chec
         events = training_events(work.stored, request.checkpoint) or await _checkpoint(work, stored, parent)
         done = next(event for event in events if isinstance(event, CheckpointTrained))
         await _raise_alarms(work, events, done.role)
-        made = f"{request.role}/{request.checkpoint}"
-        work.adapters[made] = done.adapter or parent
-        work.optimizers[made] = done.optimizer
+        key = f"{request.role}/{request.checkpoint}"
+        work.adapters[key] = done.adapter or parent
+        work.optimizers[key] = done.optimizer
         out.append(done)
         if evaluate and request.role == "student":
             await _evaluate(work, done)
@@ -359,9 +359,9 @@ async def _train(work: _Retraining, evaluate: bool, report: Report) -> list[Chec
 
 async def _checkpoint(work: _Retraining, request: Recorded, parent: Artifact | None) -> list[Event]:
     assert isinstance(request.event, TrainingRequested)  # noqa: S101 - chosen so
-    asked = request.event
-    optimizer = work.optimizers.get(f"{asked.role}/{asked.parent}", asked.parent_optimizer)
-    again = asked.model_copy(update={"parent_adapter": parent, "parent_optimizer": optimizer})
+    requested = request.event
+    optimizer = work.optimizers.get(f"{requested.role}/{requested.parent}", requested.parent_optimizer)
+    again = requested.model_copy(update={"parent_adapter": parent, "parent_optimizer": optimizer})
     plan = work.plans[request.run]
     events = await make_checkpoint(again, work.past.run, plan, work.trainers, work.history, work.artifacts)
     ids = (experiment_event_id(work.name, request.id, number) for number in range(len(events)))

@@ -61,11 +61,11 @@ def list_(as_json: console.Json = False) -> None:
     console.table(rows, as_json)
 
 
-def rm(name: Name) -> None:
+def rm(name: Name, as_json: console.Json = False) -> None:
     """Delete an environment. A run that asked it keeps its events; to go on it waits until the same tasks are there
     again."""
     remove(flags.settings(), name)
-    console.say(f"{name} is deleted.")
+    console.record({"removed": name}, as_json)
 
 
 def serve(

@@ -82,12 +82,12 @@ def export(
 
 def named_family(name: str) -> Family:
     """Find the family of that name; a NotFoundError names those there are."""
-    known = families(long=None)
-    if name not in known:
+    names = families(long=None)
+    if name not in names:
         raise NotFoundError(
-            f"There is no family {name[:80]!r}.", f"They are: {', '.join(known)}.", nearest(name, list(known))
+            f"There is no family {name[:80]!r}.", f"They are: {', '.join(names)}.", nearest(name, list(names))
         )
-    return known[name]
+    return names[name]
 
 
 def levels_of(family: Family, levels: list[int] | None) -> list[int]:

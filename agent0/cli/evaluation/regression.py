@@ -96,7 +96,7 @@ def _show(sides: "list[ComparedSide]", rule: RegressionRule, write: Path | None,
     if as_json:
         console.data(_as_json(outcome, costs, changed))
     else:
-        console.print_lines([*answer(outcome), *(f"{n}: {c.words}." for n, c in zip(NAMES, costs, strict=True))])
+        console.print_lines([*answer(outcome), *(f"{n}: {c.phrase}." for n, c in zip(NAMES, costs, strict=True))])
     if outcome.blocked:
         raise typer.Exit(BLOCKED)
 

@@ -84,8 +84,8 @@ def start(
 ) -> None:
     """Start a run and follow it to its end. Ctrl-C stops cleanly; `agent0 run resume` goes on."""
     sizes = _sizes(seed, iterations, tasks, attempts, time)
-    asked = question_settings(questions, heldout, columns, tolerance, answer_type, template, documents, judge)
-    named = {**sizes, **asked, **model_or_server(model, base_url, key_env)}
+    question_pairs = question_settings(questions, heldout, columns, tolerance, answer_type, template, documents, judge)
+    named = {**sizes, **question_pairs, **model_or_server(model, base_url, key_env)}
     chosen = flags.settings(profile_of(profile, base_url), pairs, plugins=plugin, **named)
     require_file(chosen.run.questions, columns, tolerance, answer_type, template)
     settings = _prepared(chosen, wait, here=not (detach or no_handlers))

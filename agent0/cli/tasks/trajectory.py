@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -21,6 +21,7 @@ from agent0.experiments.interchange.formats import written
 from agent0.infra.storage.row_formats import parquet_file
 from agent0.ports.storage import Artifacts
 from agent0.projections.attempts import list_attempts, show_attempt
+from agent0.projections.base import Row
 from agent0.projections.evaluation_items import evaluated_run, list_items
 from agent0.projections.passages import PassageKind, search_passages
 from agent0.projections.rewards import explain_rewards
@@ -113,7 +114,7 @@ def search(
     console.table(shown, as_json, ("run", "attempt", "kind", "turn", "text"), keep=("text",))
 
 
-def _marked(snippet: list[dict[str, Any]]) -> str:
+def _marked(snippet: list[Row]) -> str:
     """The snippet on one line, its matches in angle brackets."""
     return " ".join("".join(f"«{part['text']}»" if part["match"] else part["text"] for part in snippet).split())
 
@@ -147,7 +148,7 @@ def export(
 
 def _exported(
     db: sqlite3.Connection, run: str, format: Format, artifacts: Artifacts, evaluation: str, patterns: Patterns
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     kind = "agent0" if format == "jsonl" else format
     if kind in OWN_FORMATS or evaluation:
         yield from (blanked_attempt(row, patterns) for row in rows_of(db, run, kind, artifacts, evaluation))
@@ -205,7 +206,7 @@ def verify(run: console.Run = "LAST", as_json: console.Json = False) -> None:
         raise GateError(what, "", "Nothing should be trained on them. --json has all.")
 
 
-def _show(attempt: dict[str, Any]) -> None:
+def _show(attempt: Row) -> None:
     lists = {name: attempt.pop(name) or [] for name in ("transcript", "calls", "verdicts", "receipts", "wanted")}
     answers, attempt["rollbacks"] = attempt.pop("subgoals"), len(_rollbacks(lists["calls"])) or None
     attempt.pop("progress", None)
@@ -225,12 +226,10 @@ def _show(attempt: dict[str, Any]) -> None:
         console.table(parts, False, ("name", "inputs", "value", "weight", "worth"), title="reward")
 
 
-def _conversation(
-    transcript: list[dict[str, Any]], calls: list[dict[str, Any]], turns: int
-) -> Iterator[tuple[str, str]]:
+def _conversation(transcript: list[Row], calls: list[Row], turns: int) -> Iterator[tuple[str, str]]:
     """(head, content) of each message; the attempt's own turns are numbered, and its calls say what they left."""
     number = turns - sum(turn["role"] == "assistant" for turn in transcript)  # a prompt may hold turns of examples
-    waiting: list[dict[str, Any]] = []
+    waiting: list[Row] = []
     for turn in transcript:
         head = turn["role"]
         if head == "assistant":
@@ -245,7 +244,7 @@ def _conversation(
         yield head, turn["content"]
 
 
-def _outcome(call: dict[str, Any], calls: list[dict[str, Any]]) -> str:
+def _outcome(call: Row, calls: list[Row]) -> str:
     """How a call ended, and what the work folder was after it."""
     steps = sum(c["inner"] and _plan_of(c, calls) == call["number"] for c in calls)
     parts = [call["state"], f"{steps} steps" if steps else ""]
@@ -256,19 +255,19 @@ def _outcome(call: dict[str, Any], calls: list[dict[str, Any]]) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _plan_of(step: dict[str, Any], calls: list[dict[str, Any]]) -> int | None:
+def _plan_of(step: Row, calls: list[Row]) -> int | None:
     return next((c["number"] for c in calls if c["number"] > step["number"] and not c["inner"]), None)
 
 
-def _rollbacks(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _rollbacks(calls: list[Row]) -> list[Row]:
     return [call for call in calls if call["tool"] == "rollback" and call["state"] == "ok"]
 
 
-def _short(call: dict[str, Any]) -> str | None:
+def _short(call: Row) -> str | None:
     return call["work"] and str(call["work"])[:12]
 
 
-def _subgoals(subgoals: list[str], answers: list[str | None], verdicts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _subgoals(subgoals: list[str], answers: list[str | None], verdicts: list[Row]) -> list[Row]:
     """One row a step of a long task."""
     right: list[bool | None] = next((verdict["subgoals"] for verdict in verdicts if verdict["subgoals"]), [])
     rows = zip_longest(subgoals, answers[: len(subgoals)], right[: len(subgoals)])

@@ -30,7 +30,7 @@ class SideCost:
     replayed: bool = False
 
     @property
-    def words(self) -> str:
+    def phrase(self) -> str:
         """In one phrase."""
         if self.replayed:
             return "replayed from the log, no model was asked"
@@ -98,7 +98,7 @@ def comment(
     first, *rest = answer(regression)
     verdict, end, summary = first.partition(". ")
     head = f"### Agent0: {'blocked' if regression.blocked else 'passes'}{f' {inert(title)}' if title else ''}"
-    rows = [f"| {name} | {cost.words} |" for name, cost in zip(("base", "change"), costs, strict=True)]
+    rows = [f"| {name} | {cost.phrase} |" for name, cost in zip(("base", "change"), costs, strict=True)]
     settings = [f"- {inert(key)}: {inert(old)} → {inert(new)}" for key, (old, new) in [*changed.items()][:SHOWN]]
     more = [f"- {len(changed) - SHOWN} more"] if len(changed) > SHOWN else []
     what = [f"Settings that differ: {len(changed)}.", "", *settings, *more] if changed else ["Settings are the same."]

@@ -166,13 +166,13 @@ def _instructions(text: str) -> Iterator[tuple[int, list[str]]]:
         first = first if pending else number
         pending += line.rstrip().removesuffix("\\") + " "
         if not line.rstrip().endswith("\\"):
-            yield first, _words(pending)
+            yield first, _tokens(pending)
             pending = ""
     if pending:
-        yield first, _words(pending)
+        yield first, _tokens(pending)
 
 
-def _words(line: str) -> list[str]:
+def _tokens(line: str) -> list[str]:
     try:
         return shlex.split(line) or [line]
     except ValueError:
@@ -183,17 +183,17 @@ def _copied(
     name: str, where: str, sources: list[str], target: str, files: Mapping[str, bytes]
 ) -> Iterator[tuple[str, bytes]]:
     """Files of ``environment`` that are copied to a place below ``/app``, by path there."""
-    place = posixpath.normpath(posixpath.join(APP, target))
-    if place != APP and not place.startswith(f"{APP}/"):
+    path_below = posixpath.normpath(posixpath.join(APP, target))
+    if path_below != APP and not path_below.startswith(f"{APP}/"):
         raise _refusal(name, where, f"{target[:80]!r} is not below {APP}")
-    is_folder = place == APP or target.endswith(("/", "/.")) or len(sources) > 1
+    is_folder = path_below == APP or target.endswith(("/", "/.")) or len(sources) > 1
     for source in sources:
         path = posixpath.normpath(posixpath.join("environment", source.lstrip("/")))
         if path in files and path.startswith("environment/"):
-            copies = {posixpath.join(place, posixpath.basename(path)) if is_folder else place: path}
+            copies = {posixpath.join(path_below, posixpath.basename(path)) if is_folder else path_below: path}
         else:
             inside = (entry for entry in files if entry.startswith(f"{path}/") and entry != _DOCKERFILE)
-            copies = {posixpath.join(place, entry.removeprefix(f"{path}/")): entry for entry in inside}
+            copies = {posixpath.join(path_below, entry.removeprefix(f"{path}/")): entry for entry in inside}
         if not copies or path.partition("/")[0] != "environment":
             raise _refusal(name, where, f"there is no {source[:80]!r}")
         yield from ((copy.removeprefix(f"{APP}/"), files[entry]) for copy, entry in copies.items())

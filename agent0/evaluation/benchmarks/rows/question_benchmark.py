@@ -21,8 +21,8 @@ SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".gz")
 
 def is_question_file(name: str) -> bool:
     """Whether ``name`` is the path of a file of questions, and not the name of a benchmark."""
-    known = name.partition(":")[0] in benchmarks()
-    return not known and ("/" in name or name.endswith(SUFFIXES))
+    is_benchmark = name.partition(":")[0] in benchmarks()
+    return not is_benchmark and ("/" in name or name.endswith(SUFFIXES))
 
 
 def question_benchmark(path: str, file: QuestionFile, plan: QuestionsConfig) -> tuple[Benchmark, list[Item], str]:
@@ -32,21 +32,21 @@ def question_benchmark(path: str, file: QuestionFile, plan: QuestionsConfig) -> 
     Raises:
         ConfigError: a row is at fault, named by file and line. DependencyError: the file is not there.
     """
-    own = plan.model_copy(update={"file": path, "sha256": "", "heldout": "", "heldout_sha256": ""})
-    own = own.model_copy(update={"sha256": file.read(own).sha256})
-    rows = questions(file, own)
+    chosen = plan.model_copy(update={"file": path, "sha256": "", "heldout": "", "heldout_sha256": ""})
+    chosen = chosen.model_copy(update={"sha256": file.read(chosen).sha256})
+    rows = questions(file, chosen)
     if rows.mined:
         why = "Its tasks are attempted over many turns, in a run."
         raise ConfigError(f"{path} is no file of questions.", why, f"agent0 run start --questions {path}")
     entry = Benchmark(
         name=path if Path(path).name in benchmarks() else Path(path).name,
         title=f"the questions of {Path(path).name}",
-        domain=cast("Domain", own.domain or rows.domain),
+        domain=cast("Domain", chosen.domain or rows.domain),
         judge=_judge,
         licence="its owner's",
         source=path,
     )
-    return entry, [_item(row) for row in rows.rows.tasks], own.sha256
+    return entry, [_item(row) for row in rows.rows.tasks], chosen.sha256
 
 
 def _item(entry: RowTask) -> Item:
