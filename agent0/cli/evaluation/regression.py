@@ -18,9 +18,10 @@ from agent0.cli import console, flags, lookup
 from agent0.cli.evaluation.bench import located
 from agent0.cli.evaluation.options import HERE, Data
 from agent0.config.setting_entries import leaves
-from agent0.errors import ConfigError
+from agent0.errors import ConfigError, NotFoundError
 from agent0.evaluation.benchmark_scores import scored_regression
 from agent0.events.benchmarks import ItemScored
+from agent0.infra.log.event_log import NoLogError
 from agent0.report.markdown.regression import SideCost, answer, comment, plan_words
 from agent0.rewards.verdict_agreement import reward_regression
 from agent0.settings import Settings
@@ -102,6 +103,7 @@ def _show(sides: "list[ComparedSide]", rule: RegressionRule, write: Path | None,
 
 
 NAMES = ("Base", "Change")
+FOLDERS = "Name two folders, each with an agent0.toml."
 
 
 @dataclass
@@ -172,8 +174,13 @@ def _side(settings: Settings, name: str, request: SideRequest) -> Iterator[Compa
     """A stored benchmark run, or a process in the folder ``name``, which ends with this."""
     if not Path(name).is_dir():
         if os.sep in name or request.replay:
-            raise ConfigError(f"There is no folder {name[:80]!r}.", fix="Name two folders, each with an agent0.toml.")
-        yield _stored_side(settings, name)
+            raise ConfigError(f"There is no folder {name[:80]!r}.", fix=FOLDERS)
+        try:
+            side = _stored_side(settings, name)
+        except (NotFoundError, NoLogError) as error:
+            why = f"Nor is it a stored benchmark run: {error.what}"
+            raise NotFoundError(f"There is no folder {name[:80]!r}.", why, FOLDERS) from None
+        yield side
         return
     command = [sys.executable, "-P", "-m", WORKER, request.model_dump_json()]
     pipe, environment = subprocess.PIPE, console.environment(settings.home)
