@@ -56,7 +56,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3
 TORCH_INDEX ?=
 EXTRAS ?=
-PYTEST_ARGS ?= -n 3
+PYTEST_ARGS ?= -n 4
 RUN_ARGS ?=
 INTEGRATIONS ?= $(notdir $(patsubst %/.,%,$(wildcard integrations/*/.)))
 
