@@ -74,8 +74,8 @@ OTHER = {**ROW, "attempt": "t0-000-a1", "answer": "7.0"}
         ([ROW], [True], "A" * 101, "", "somebody who gives it"),
         ([ROW], [True], "Ann", "x" * 2001, "at most 2000"),
         ([{**ROW, "status": "working"}], [True], "Ann", "", "still under way"),
-        ([ROW, {**OTHER, "answer": "8"}], [False], "Ann", "", "Name one: t0-000-a0, t0-000-a1"),
-        ([ROW, {**OTHER, "answer": None}], [None], "Ann", "", "Name one"),
+        ([ROW, {**OTHER, "answer": "8"}], [False], "Ann", "", "Name an attempt: t0-000-a0, t0-000-a1"),
+        ([ROW, {**OTHER, "answer": None}], [None], "Ann", "", "Name an attempt"),
     ],
 )
 def test_what_is_no_verdict_is_told(rows: Any, given: Any, reviewer: str, reason: str, told: str) -> None:

@@ -3,7 +3,6 @@ end of both transports."""
 
 import asyncio
 import json
-import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -19,7 +18,7 @@ from agent0.assembly.tooling.tool_calls import ToolRequest, open_bench
 from agent0.config.loading import load
 from agent0.errors import ConfigError, DependencyError, NotFoundError
 from agent0.events.values import ToolCall, ToolResult, ToolState
-from agent0.infra.mcp import messages, stdio_bridge
+from agent0.infra.mcp import messages
 from agent0.infra.mcp import servers as mcp_servers
 from agent0.infra.sandbox import Bubblewrap
 from agent0.ports.sandbox import Root, Sandbox
@@ -224,43 +223,6 @@ async def test_servers_are_set_like_any_setting(monkeypatch: pytest.MonkeyPatch,
             load("scripted", {key: "x"})
     with pytest.raises(ConfigError, match=r"mcp\.servers\.far\.url"):
         load("scripted", {"mcp.servers.far.url": "https://me:secret@example.org/"})
-
-
-class WithoutHandshake(stdio_bridge.ServerProcess):
-    """As if the server refused to shake hands."""
-
-    def ask(self, method: str, params: Any) -> dict[str, object]:
-        if method == "initialize":
-            raise stdio_bridge.RefusedRequestError("initialize: not here")
-        return super().ask(method, params)
-
-
-@pytest.mark.parametrize("kind", [stdio_bridge.ServerProcess, WithoutHandshake])
-async def test_the_driver_speaks_with_the_official_server(kind: type[stdio_bridge.ServerProcess]) -> None:
-    def converse() -> tuple[Any, list[Any], Any]:
-        server = kind(["python", str(FOLDER / "official.py")])
-        with server._child:
-            told = (
-                server.begin(),
-                server.pages(),
-                server.ask("tools/call", {"name": "add", "arguments": {"a": 2, "b": 40}}),
-            )
-            server._child.kill()
-        return told
-
-    introduced, pages, called = await asyncio.to_thread(converse)
-    messages.introduced(introduced)
-    assert [tool.name for tool in messages.listing(pages).tools] == ["add", "echo", "fail"]
-    assert messages.result_text(called) == ("42", False)
-
-
-async def test_the_driver_needs_the_standard_library_only() -> None:
-    names = {
-        line.split()[1].split(".")[0]
-        for line in Path(stdio_bridge.__file__).read_text().splitlines()
-        if line[:4] in ("impo", "from")
-    }
-    assert names <= sys.stdlib_module_names
 
 
 @asynccontextmanager

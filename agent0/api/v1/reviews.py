@@ -49,7 +49,7 @@ async def review(response: Response, context: Context, run: Name, verdict: Revie
         rows = judged(db, name, verdict.attempt)
     if [row["attempt"] for row in rows] != [verdict.attempt]:
         names = ", ".join(row["attempt"] for row in rows)
-        raise ConfigError(f"{verdict.attempt} is a task.", "A verdict is on one attempt.", f"Name one: {names}.")
+        raise ConfigError(f"{verdict.attempt} is a task.", "A verdict is on one attempt.", f"Name an attempt: {names}.")
     begin, *more = [
         recorded(name, event) for event in review_events(rows, [verdict.correct], verdict.reviewer, verdict.reason)
     ]

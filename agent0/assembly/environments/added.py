@@ -50,7 +50,7 @@ class AddedTasks:
 async def add_harbor(
     settings: Settings, folder: Path, name: str, report: Callable[[str], None]
 ) -> tuple[Path, list[TriedTask]]:
-    """Add the task folders of Harbor in ``folder``, or ``folder`` itself where it is one, as the environment ``name``.
+    """Add the task folders of Harbor in ``folder``, or ``folder`` itself where it is a task, as environment ``name``.
     Its code runs in the sandbox alone: a task is one where its own solution gets the full reward and an untouched
     folder does not. Returns where they are and all that were tried; nothing is kept where none is a task.
 

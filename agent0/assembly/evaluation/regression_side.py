@@ -1,5 +1,5 @@
 """Part of the rim: one side of a comparison of a change with its base: a folder's settings, plugins and prompt, scored
-on items or as rewards of a stored run. Each side is a process of its own, since both may register the same names."""
+on items or as rewards of a stored run. Each side runs in a separate process, since both may register the same names."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ PLAN, SCORE = "plan\n", "score\n"
 
 
 class SideRequest(Value):
-    """What a side is asked: ``benchmarks`` with ``items`` of each, drawn with ``seed``; or rewards of the run
+    """The request to a side: ``benchmarks`` with ``items`` of each, drawn with ``seed``; or rewards of the run
     ``replay``. ``prompt`` is a prompt's name or a file of the side's folder."""
 
     benchmarks: tuple[str, ...]
@@ -59,7 +59,7 @@ class SidePlan(Value):
 
 
 class SideScore(Value):
-    """What a side came to in the benchmark run ``run``. ``new_items`` were asked now, the others were stored;
+    """The score of a side in the benchmark run ``run``. ``new_items`` were asked by this command, the others stored;
     ``usd`` None: a price is not known. ``rewards`` by attempt, where a run was replayed."""
 
     run: str

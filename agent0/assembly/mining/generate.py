@@ -1,6 +1,6 @@
 """Part of the rim: fill a folder of mined tasks with generated repositories. What is right is computed by running the
 reference in the sandbox; a task is accepted where its reference has a value for each call, each of its bugs changes
-one, and more go wrong than its statement shows. A command that was killed goes on with the next."""
+one, and more go wrong than its statement shows. A command that was killed goes on with the next draw."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

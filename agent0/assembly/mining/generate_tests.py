@@ -1,4 +1,4 @@
-"""Part of the rim: drawn repositories as tasks that ask for tests, which must reject wrong versions nobody sees."""
+"""Part of the rim: drawn repositories as tasks that ask for tests, which must reject hidden wrong versions."""
 
 import random
 from collections import Counter
@@ -53,7 +53,7 @@ def _is_open(drawn: Drawn, mutations: Sequence[Mutation], number: int) -> bool:
 
 
 def _mutations(drawn: Drawn) -> list[Mutation]:
-    """Mutations of all modules in an order of their own, a few times as many as are needed."""
+    """Mutations of all modules in a drawn order, a few times as many as are needed."""
     repository = repository_of(drawn)
     every = [each for name, text in repository.modules.items() for each in mutations_of(name, text.encode())]
     rng = random.Random(f"versions {repository.package}")

@@ -33,7 +33,7 @@ def review_events(rows: list[Row], verdicts: list[bool | None], reviewer: str, r
         raise OperationError(f"Attempt {open_ones[0]} is still under way.", "There is no answer to judge yet.")
     if len({row["answer"] and normal_form(row["answer"]) for row in rows}) > 1:
         names = ", ".join(row["attempt"] for row in rows)
-        raise ConfigError("The attempts of this task gave different answers.", f"Name one: {names}.")
+        raise ConfigError("The attempts of this task gave different answers.", f"Name an attempt: {names}.")
     fields = {"correct": verdicts[0], "reviewer": reviewer.strip(), "reason": reason.strip()}
     out: list[Event] = []
     for row in rows:

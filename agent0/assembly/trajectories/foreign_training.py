@@ -35,7 +35,7 @@ def require_asked(run: str, start: RunStarted, roles: Sequence[Role], imported: 
     if not start.imported and imported:
         raise ConfigError(f"Run {run} was not imported.", "It has models of its own.", "Leave --imported out.")
     if start.imported and not imported:
-        why = "So it never trained a student, and nothing is trained on attempts of others unless it is asked for."
+        why = "It trained no student, and imported attempts are trained on by the flag --imported alone."
         fix = "Add: --imported PROFILE, whose model learns"
         raise OperationError(f"The attempts of run {run} were imported.", why, fix)
     if start.imported and "teacher" in roles:
@@ -105,7 +105,7 @@ def _folder(actor: ActorConfig) -> Path:
     folder_of = provider_of(actor).folder
     folder = folder_of(actor) if folder_of else None
     if folder is None or not (folder / "tokenizer.json").is_file():
-        why = f"{_model(actor)} has no tokenizer on this machine, so nobody can tell whose token ids they are."
+        why = f"{_model(actor)} has no tokenizer on this machine, with which token ids would be compared."
         raise ConfigError("Nothing is trained on attempts that were imported.", why, "Name another profile.")
     return folder
 

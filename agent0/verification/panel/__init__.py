@@ -32,7 +32,7 @@ class VerificationContext:
 
     ``computed``: for each answer, whether a tool printed it without having been given it. ``rules``: the
     run's verification settings. ``ask``: the judge model, None where there is none. ``artifacts``: where work folders
-    are, None where nobody has any.
+    are, None where there are none.
     """
 
     computed: tuple[bool, ...] = ()

@@ -1,6 +1,7 @@
 """Verifies work folders by the tests of a Harbor task: right is the full reward, whatever else they give is named."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from agent0.events.values import HARBOR, Repository, Task
 from agent0.ports.sandbox import Sandbox
@@ -10,6 +11,7 @@ from agent0.verification.panel import VerificationContext
 from agent0.verification.repositories.harbor_tests import FULL, harbor_reward
 from agent0.verification.repositories.mined_task import MinedSolution
 from agent0.verification.verifiers import Verdict, verifier
+from agent0.verification.work_folders import folder_verdicts
 
 
 def _of_harbor(task: Task) -> bool:
@@ -21,16 +23,10 @@ async def harbor(
     task: Task, answers: Sequence[str | None], sandbox: Sandbox, context: VerificationContext
 ) -> list[Verdict]:
     """Run the task's tests on each work folder; equal folders are judged once."""
-    repository = task.row.repository if task.row else None
-    if repository is None or context.artifacts is None:
-        return [Verdict(None, "the files of the task are not at hand") for _ in answers]
-    by_answer = {
-        answer: await _verdict(repository, answer, sandbox, context.artifacts) for answer in dict.fromkeys(answers)
-    }
-    return [by_answer[answer] for answer in answers]
+    return await folder_verdicts(task, answers, context.artifacts, partial(_verdict, sandbox))
 
 
-async def _verdict(repository: Repository, answer: str | None, sandbox: Sandbox, artifacts: Artifacts) -> Verdict:
+async def _verdict(sandbox: Sandbox, repository: Repository, answer: str | None, artifacts: Artifacts) -> Verdict:
     solution = MinedSolution.model_validate_json(artifacts.get(repository.hidden))
     work, tests = load(answered_folder(answer), artifacts), load(solution.frame, artifacts)
     result = await harbor_reward(solution.script, work, tests, sandbox, solution.seconds)

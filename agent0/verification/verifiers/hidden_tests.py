@@ -2,6 +2,7 @@
 break, as ``agent0 task judge`` does."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from agent0.events.values import Repository, Task
 from agent0.ports.sandbox import Sandbox
@@ -12,6 +13,7 @@ from agent0.verification.repositories.mined_task import MinedSolution, hidden_te
 from agent0.verification.repositories.seeded_defects import SeededDefects
 from agent0.verification.repositories.wrong_versions import WrongVersions
 from agent0.verification.verifiers import Verdict, verifier
+from agent0.verification.work_folders import folder_verdicts
 
 NO_FOLDER, UNCHANGED = "it leaves no work folder", "nothing was changed"
 
@@ -21,16 +23,10 @@ async def hidden_tests(
     task: Task, answers: Sequence[str | None], sandbox: Sandbox, context: VerificationContext
 ) -> list[Verdict]:
     """Run the hidden tests on each work folder; equal folders are judged once."""
-    repository = task.row.repository if task.row else None
-    if repository is None or context.artifacts is None:
-        return [Verdict(None, "the files of its repository are not at hand") for _ in answers]
-    by_answer = {
-        answer: await _verdict(repository, answer, sandbox, context.artifacts) for answer in dict.fromkeys(answers)
-    }
-    return [by_answer[answer] for answer in answers]
+    return await folder_verdicts(task, answers, context.artifacts, partial(_verdict, sandbox))
 
 
-async def _verdict(repository: Repository, answer: str | None, sandbox: Sandbox, artifacts: Artifacts) -> Verdict:
+async def _verdict(sandbox: Sandbox, repository: Repository, answer: str | None, artifacts: Artifacts) -> Verdict:
     folder = answered_folder(answer)
     if folder is None or folder.sha256 == repository.tree.sha256:
         return Verdict(False, NO_FOLDER if folder is None else UNCHANGED)

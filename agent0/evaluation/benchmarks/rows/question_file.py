@@ -24,7 +24,7 @@ from agent0.tasks.near_copies import near_copies
 from agent0.tasks.splits import VALIDATION_PERCENT, half_of, percentile_of, split_of
 
 FOLDER_TOOLS = ("read_file", "edit_file", "write_file", "shell", "python", "run_tests")
-"""What a student works on files with, where nobody says."""
+"""Tools with which a student works on files, by default."""
 WRITING = frozenset({"edit_file", "write_file", "shell"})
 CHECK = "agent0 questions check"
 """The command that names every row that is at fault."""
