@@ -35,7 +35,7 @@ def require_asked(run: str, start: RunStarted, roles: Sequence[Role], imported: 
     if not start.imported and imported:
         raise ConfigError(f"Run {run} was not imported.", "It has models of its own.", "Leave --imported out.")
     if start.imported and not imported:
-        why = "It trained no student, and imported attempts are trained on by the flag --imported alone."
+        why = "The run never trained a student; imported attempts are trained on by the flag --imported alone."
         fix = "Add: --imported PROFILE, whose model learns"
         raise OperationError(f"The attempts of run {run} were imported.", why, fix)
     if start.imported and "teacher" in roles:
