@@ -62,6 +62,8 @@ REPAIR = "repair"
 """The domain of tasks that ask to change files until tests pass which nobody sees."""
 HARBOR = "harbor"
 """The domain of tasks from others' task folders, and the verifier that runs their tests."""
+OPENENV = "openenv"
+"""The verifier that asks an environment by OpenEnv's wire."""
 TESTING = "testing"
 """The domain of tasks that ask for tests which reject wrong versions that nobody sees."""
 REVIEWING = "reviewing"
@@ -92,6 +94,16 @@ class Repository(Value):
     """``harbor``: a task folder of Harbor; empty: mined."""
 
 
+class Episode(Value):
+    """An episode of an environment at another's address: the ``seed`` that begins it, the field of its observation that
+    asks, and the one field of the action that answers."""
+
+    url: str
+    seed: int
+    question: str
+    action: str
+
+
 class SourceRow(Value):
     """The row of a file of questions that a task is, or the passage of a document that it is about, with what decides
     about answers to it: the published ``answer``, or where a program is asked for ``tests`` of its function ``entry``,
@@ -113,6 +125,8 @@ class SourceRow(Value):
     """The text of the passage, where the student reads it before the question."""
     repository: Annotated[Repository | None, NOT_EMPTY] = None
     """Of a mined task."""
+    episode: Annotated[Episode | None, NOT_EMPTY] = None
+    """Of an environment that says itself what an answer is worth."""
 
 
 class Task(Value):

@@ -8,6 +8,7 @@ from agent0.evaluation.suite import requested_benchmark
 from agent0.events.base import Event
 from agent0.events.checkpoints import EvaluationItemRequested, EvaluationItemScored
 from agent0.handlers import on
+from agent0.ports.environments import Environments
 from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts, BenchmarkFiles, History, QuestionFile
@@ -31,6 +32,7 @@ async def evaluate_item(
     tools: Mapping[str, Tool],
     benchmark_files: BenchmarkFiles,
     question_file: QuestionFile,
+    environments: Environments,
 ) -> list[Event]:
     """Attempt the item that was requested, or the next one, for which a scored item makes room. Which that is, and
     whether all are scored, is a matter of the state as of the event, so each is the next once and one is the last."""
@@ -45,7 +47,7 @@ async def evaluate_item(
         number = run.config.evaluation.at_once + evaluation.scored - 1
     if number >= evaluation.size:
         return []
-    ports = RolloutPorts(models, sandbox, verifier_sandbox, tool_cache, web, tools, question_file)
+    ports = RolloutPorts(models, sandbox, verifier_sandbox, tool_cache, web, tools, question_file, environments)
     if evaluation.request.benchmark:
         benchmark = requested_benchmark(evaluation.request, run.benchmark_rows, benchmark_files)
         attempt = await solve_benchmark_item(evaluation.request, number, benchmark, run, ports)

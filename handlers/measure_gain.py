@@ -7,6 +7,7 @@ from agent0.evaluation.item_rollout import RolloutPorts
 from agent0.events.base import Event
 from agent0.events.tasks import GainRequested, ProbeSelected, SubsetMeasured
 from agent0.handlers import on
+from agent0.ports.environments import Environments
 from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts, History, QuestionFile
@@ -32,13 +33,14 @@ async def measure_gain(
     web: Web,
     tools: Mapping[str, Tool],
     question_file: QuestionFile,
+    environments: Environments,
 ) -> list[Event]:
     """Draw the probe of a measurement that was requested, then measure one subset after the other: which is next is a
     matter of the state as of the event, so that a result that is in the log is not measured again."""
     gain = run.gain
     if gain is None or gain.complete or event.measurement != gain.request.measurement:
         return []  # given up, or done
-    ports = RolloutPorts(models, sandbox, verifier_sandbox, tool_cache, web, tools, question_file)
+    ports = RolloutPorts(models, sandbox, verifier_sandbox, tool_cache, web, tools, question_file, environments)
     if gain.probe is None:
         return [await draw_probe(gain.request, run, history, artifacts, ports)]
     await make_room(run.config, models)

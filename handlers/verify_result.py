@@ -4,6 +4,7 @@ from agent0.events.alarms import ReactionDropped
 from agent0.events.base import Event
 from agent0.events.tasks import TaskAttempted
 from agent0.handlers import on
+from agent0.ports.environments import Environments
 from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
@@ -19,7 +20,8 @@ async def verify_result(
     verifier_sandbox: Sandbox,
     models: Models,
     artifacts: Artifacts,
+    environments: Environments,
 ) -> list[Event]:
     """Return a verdict for each attempt that can be decided at this event."""
     ask = judge_opinion(models, run.config.verification.judge, run.config.seed, run.run, task_of(event))
-    return [*await verdicts(event, run, verifier_sandbox, ask, artifacts)]
+    return [*await verdicts(event, run, verifier_sandbox, ask, artifacts, environments=environments)]

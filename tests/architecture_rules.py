@@ -139,6 +139,7 @@ OUTSIDERS = {
         "agent0/verification/repositories/harbor_tests.py",
         "infra/log/nats_server.py",
         "infra/log/publishing.py",
+        "infra/web/openenv.py",  # frames of strangers
         "infra/weights/model_config.py",
         "infra/integrity/archive.py",  # its manifest is a stranger's
         "infra/mcp/*",
@@ -167,6 +168,7 @@ OUTSIDERS = {
     "transformers": (*WEIGHTS, "infra/embeddings/worker.py"),
     "typer": ("agent0/cli/*",),
     "uvicorn": ("agent0/api/*",),
+    "websockets": ("infra/web/openenv.py",),
     "xllamacpp": ("infra/engine/llama_process.py",),
     "zstandard": ("infra/integrity/archive.py",),
 }

@@ -145,6 +145,7 @@ def ports() -> dict[str, Any]:
         "sandbox": sandbox,
         "verifier_sandbox": KnowingSandbox(),
         "tool_cache": ToolCache(),
+        "environments": None,
         "web": None,
         "tools": tools(),
         "models": Opened(TellingModel(Scripted(artifacts), sandbox)),

@@ -85,6 +85,7 @@ COMMANDS: Mapping[str, str | Noun] = {
                 "Add an environment.",
                 {
                     "harbor": "environments.env:harbor",
+                    "openenv": "environments.env:openenv",
                 },
             ),
             "list": "environments.env:list_",

@@ -13,6 +13,7 @@ from agent0.evaluation.suite import BenchmarkSuite, suite
 from agent0.events.checkpoints import EvaluationRequested
 from agent0.events.values import Artifact, Task
 from agent0.grading import Grade
+from agent0.ports.environments import Environments
 from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts, QuestionFile
@@ -46,6 +47,7 @@ class RolloutPorts:
     web: Web
     tools: Mapping[str, Tool]
     question_file: QuestionFile
+    environments: Environments | None = None
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,8 @@ class _Verify:
 def _verify(run: RunState, ports: RolloutPorts) -> _Verify:
     ask = judge_opinion(ports.models, run.config.verification.judge, run.config.seed, run.run)
     files = partial(ports.question_file.files, run.config.questions)
-    return _Verify(ports.verifier_sandbox, VerificationContext(rules=run.config.verification, ask=ask), files)
+    context = VerificationContext(rules=run.config.verification, ask=ask, environments=ports.environments)
+    return _Verify(ports.verifier_sandbox, context, files)
 
 
 async def _solved(task: Task, conditions: Conditions, verify: _Verify) -> tuple[AttemptResult, Verdict]:

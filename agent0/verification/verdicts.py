@@ -4,6 +4,7 @@ from agent0.events.alarms import ReactionDropped
 from agent0.events.base import Event
 from agent0.events.tasks import ResultVerified, TaskAttempted
 from agent0.events.values import Task
+from agent0.ports.environments import Environments
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.settings import VerificationConfig
@@ -25,14 +26,17 @@ async def verdicts(
     ask: Opinion | None,
     artifacts: Artifacts,
     rules: VerificationConfig | None = None,
+    environments: Environments | None = None,
 ) -> list[ResultVerified]:
     """Verify the attempts that ``event`` completes; returns one ``ResultVerified`` each.
 
     A collective verifier gives all of a task's verdicts when its last attempt is in. ``run`` is the state just after
     ``event``, ``ask`` how to query the judge model, ``artifacts`` hold work folders; ``rules`` None: the run's own.
+    ``environments`` None: what only an environment decides is undecided.
 
     Raises:
         SandboxUnavailableError: something would have to be run, and there is no sandbox.
+        DependencyError: an environment is away.
     """
     rules = rules or run.config.verification
     attempts = attempts_to_verify(event, run, rules)
@@ -40,7 +44,8 @@ async def verdicts(
         return []
     name, proposal = task_of(event), _proposal(event, run)
     judge = verifier_for(proposal, rules.unchecked)
-    context = VerificationContext(tuple(attempt.computed for attempt in attempts.values()), rules, ask, artifacts)
+    computed = tuple(attempt.computed for attempt in attempts.values())
+    context = VerificationContext(computed, rules, ask, artifacts, environments)
     answers = [a.answer for a in attempts.values()]
     judged = await judge.judge(proposal, answers, sandbox, context)
     subgoal_answers = event.subgoals if isinstance(event, TaskAttempted) else ()

@@ -24,7 +24,8 @@ def is_mined(folder: Path) -> bool:
 
 def read_mined_tasks(folder: Path) -> Dataset:
     """Read the tasks of ``folder``, in the order of their names: a line of JSON for each, with the task, the manifest
-    of its reference, and digest and size of what decides. What was accepted is known by the digests of all.
+    of its reference, and digest and size of what decides; of an environment's episode the task alone. What was accepted
+    is known by the digests of all.
 
     Raises:
         ConfigError: a task is damaged, or has no solution.
@@ -33,10 +34,15 @@ def read_mined_tasks(folder: Path) -> Dataset:
     for path in sorted((folder / _TASKS).glob("*.json")):
         solution_path = folder / _SOLUTIONS / path.name
         try:
-            task, solution = read_regular(path, LARGEST), read_regular(solution_path, LARGEST)
+            task = read_regular(path, LARGEST)
+            if "episode" in (parsed := json.loads(task)):
+                lines.append(json.dumps({"task": parsed}))
+                digests.append(f"{path.name} {hashlib.sha256(task).hexdigest()}\n")
+                continue
+            solution = read_regular(solution_path, LARGEST)
             reference = json.loads(solution)["code"]
             hidden = Artifact(sha256=hashlib.sha256(solution).hexdigest(), size=len(solution))
-            line = {"task": json.loads(task), "reference": reference, "hidden": hidden.model_dump()}
+            line = {"task": parsed, "reference": reference, "hidden": hidden.model_dump()}
         except (OSError, ValueError, KeyError, TypeError) as error:
             why = f"{type(error).__name__}: {error}."[:200]
             fix = "Mine it again, or take its file out of tasks/."

@@ -59,9 +59,7 @@ async def add_harbor(
         OperationError: there is an environment of this name.
         DependencyError: there is no sandbox, or the disk cannot be written.
     """
-    path = _environment_folder(settings, name)
-    if path.exists():
-        raise OperationError(f"There is an environment {name}.", "", f"agent0 env rm {name}, or --name another.")
+    path = free_folder(settings, name)
     folders = _task_folders(folder)
     adding = path.with_name(f".{name}.adding")
     shutil.rmtree(adding, ignore_errors=True)
@@ -197,6 +195,18 @@ def remove(settings: Settings, name: str) -> None:
         shutil.rmtree(path)
     except OSError as error:
         raise DependencyError(f"The folder {path}", f"{error.strerror}.") from error
+
+
+def free_folder(settings: Settings, name: str) -> Path:
+    """Where the environment ``name`` will be.
+
+    Raises:
+        ConfigError: the name is none. OperationError: there is an environment of this name.
+    """
+    path = _environment_folder(settings, name)
+    if path.exists():
+        raise OperationError(f"There is an environment {name}.", "", f"agent0 env rm {name}, or --name another.")
+    return path
 
 
 def _environment_folder(settings: Settings, name: str) -> Path:

@@ -13,6 +13,7 @@ from agent0.infra.embeddings.benchmark_index import BenchmarkRows
 from agent0.infra.log.event_log import Log
 from agent0.infra.sandbox import open_sandbox as open_sandbox
 from agent0.infra.storage.datasets import BenchmarkFolder, LocalQuestions
+from agent0.infra.web.openenv import OpenEnvServers
 from agent0.infra.web.proxy import WebProxy
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall, SandboxResult
 from agent0.ports.storage import Artifacts, BenchmarkFiles
@@ -109,6 +110,7 @@ async def open_port(
         "benchmark_files": lambda: benchmark_files(settings),
         "question_file": lambda: LocalQuestions(settings.home),
         "tool_cache": ToolCache,
+        "environments": OpenEnvServers,
         "web": lambda: WebProxy(settings.web),
         "tools": tools,
     }

@@ -1,19 +1,18 @@
 """``agent0 env``: environments of others as sources of tasks."""
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from agent0.api.openenv import serve_openenv
-from agent0.assembly.environments.added import add_harbor, environments, remove
+from agent0.assembly.environments.added import MOST_TASKS, add_harbor, environments, remove
+from agent0.assembly.environments.openenv import add_openenv
 from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.runtime.port_openers import open_port
 from agent0.cli import console, flags
 from agent0.cli.environments.family import Levels, levels_of, named_family
-from agent0.errors import RequirementsError
 from agent0.settings import Settings
 from agent0.tasks.families import Family
 
@@ -40,6 +39,33 @@ def harbor(
         )
     else:
         console.text(f"{called}: {len(added)} of {len(tried)} tasks.")
+        if added:
+            console.text(f"agent0 run start --questions {path}")
+    if not added:
+        raise typer.Exit(1)
+
+
+def openenv(
+    url: Annotated[str, typer.Argument(metavar="URL", help="Its server, such as http://127.0.0.1:8010.")],
+    name: Annotated[str, typer.Option("--name", help="What it is called here; else as it calls itself.")] = "",
+    count: Annotated[int, typer.Option(min=1, max=MOST_TASKS, help="Seeds that are tried, from 0.")] = 100,
+    question: Annotated[str, typer.Option("--question", help="The field of an observation that asks.")] = "question",
+    pairs: console.Set = None,
+    as_json: console.Json = False,
+) -> None:
+    """Add an environment that is served by OpenEnv's wire, and whose episodes have one step, a single text. Its first
+    observations are the tasks, and its reward is the verdict: 1 or more is right. Exit code 1 where none is a task."""
+    settings = flags.settings(None, pairs)
+    path, tried = console.run_async(lambda: add_openenv(settings, url, name, count, question))
+    refused = {task.name: task.why for task in tried if task.why}
+    added = [task.name for task in tried if not task.why]
+    if as_json:
+        kept = str(path) if added else None
+        console.data({"environment": path.name, "folder": kept, "tasks": added, "refused": refused})
+    else:
+        for seed, why in refused.items():
+            console.say(f"  {seed}: {why}")
+        console.text(f"{path.name}: {len(added)} of {len(tried)} tasks.")
         if added:
             console.text(f"agent0 run start --questions {path}")
     if not added:
@@ -75,12 +101,10 @@ def serve(
     plugin: console.Plugin = None,
 ) -> None:
     """Serve a task family by OpenEnv's wire, to this machine alone, until stopped: an episode is a task, its one step
-    the answer, its reward the verdict. Needs the package websockets."""
+    the answer, its reward the verdict."""
     settings = flags.settings(plugins=plugin)
     entry = named_family(family)
     chosen = levels_of(entry, levels)
-    if find_spec("websockets") is None:
-        raise RequirementsError("The package websockets is not installed.", "", "pip install websockets")
     console.run_async(lambda: _serve(settings, entry, chosen, port))
 
 

@@ -13,6 +13,7 @@ from agent0.grading.answer_types import grade_as
 from agent0.grading.answer_types.value import arithmetic_left
 from agent0.grading.math.undone import UNDONE
 from agent0.grading.normal_form import normal_form
+from agent0.ports.environments import Environments
 from agent0.ports.storage import Artifacts
 from agent0.registry import Registry
 from agent0.settings import VerificationConfig
@@ -32,13 +33,14 @@ class VerificationContext:
 
     ``computed``: for each answer, whether a tool printed it without having been given it. ``rules``: the
     run's verification settings. ``ask``: the judge model, None where there is none. ``artifacts``: where work folders
-    are, None where there are none.
+    are, ``environments`` what reaches those of others, None where nobody has any.
     """
 
     computed: tuple[bool, ...] = ()
     rules: VerificationConfig = field(default_factory=VerificationConfig)
     ask: Opinion | None = None
     artifacts: Artifacts | None = None
+    environments: Environments | None = None
 
 
 @dataclass(frozen=True)

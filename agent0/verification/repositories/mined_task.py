@@ -6,7 +6,7 @@ from typing import Literal
 
 from agent0.errors import OperationError
 from agent0.events.base import Value
-from agent0.events.values import Artifact, Repository
+from agent0.events.values import Artifact, Episode, Repository
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.tools.snapshots import copy_folder, load
@@ -42,6 +42,17 @@ class MinedTask(Value):
     statement: str
     tree: Artifact
     level: int = 0
+
+
+class EpisodeTask(Value):
+    """What an environment asks at the begin of an ``episode``. ``version`` is what it said of itself; what decides is
+    its own."""
+
+    id: str
+    environment: str
+    version: str
+    statement: str
+    episode: Episode
 
 
 class SourceRecord(Value):

@@ -11,9 +11,10 @@ from agent0.evaluation.benchmarks.rows.question_columns import Columns
 from agent0.evaluation.benchmarks.rows.question_rows import LONGEST, QuestionRows, RowTask
 from agent0.events.values import HARBOR, QUESTIONS, REPAIR, REVIEWING, TESTING, Artifact, Repository, SourceRow, Task
 from agent0.ports.storage import Dataset
+from agent0.rollout.teacher import normal
 from agent0.settings import QuestionsConfig
 from agent0.tools.snapshots import as_answer
-from agent0.verification.repositories.mined_task import Kind, MinedTask
+from agent0.verification.repositories.mined_task import EpisodeTask, Kind, MinedTask
 
 COLUMNS = Columns(replace(answers.MATH, name="mined", source="agent0 task mine"), {})
 LEVELS: Mapping[Kind, int] = {"bug": 1, "change": 2, "harbor": 1, "review": 1, "tests": 1}
@@ -32,15 +33,18 @@ def read_mined_rows(rows: Dataset, plan: QuestionsConfig) -> QuestionRows:
     if not lines:
         raise ConfigError(f"{rows.name} has no tasks.", "Nothing was accepted.", "See: agent0 task mine --help")
     faults: list[RowError] = []
-    tasks = tuple(_tasks(lines, rows.name, faults))
+    tasks = tuple(_tasks(lines, rows.name, plan.domain, faults))
     return QuestionRows(rows.name, COLUMNS, len(lines), tasks, tuple(faults), ())
 
 
-def _tasks(lines: list[str], name: str, faults: list[RowError]) -> Iterator[RowTask]:
+def _tasks(lines: list[str], name: str, domain: str, faults: list[RowError]) -> Iterator[RowTask]:
     for number, line in enumerate(lines, 1):
         location = f"{name}, task {number}"
         try:
             written = json.loads(line)
+            if "episode" in written["task"]:
+                yield RowTask(location, _of_episode(EpisodeTask.model_validate(written["task"]), domain))
+                continue
             mined = MinedTask.model_validate(written["task"])
             reference, hidden = (Artifact.model_validate(written[part]) for part in ("reference", "hidden"))
         except ValueError as error:
@@ -66,3 +70,15 @@ def _tasks(lines: list[str], name: str, faults: list[RowError]) -> Iterator[RowT
                 row=row,
             ),
         )
+
+
+def _of_episode(asked: EpisodeTask, domain: str) -> Task:
+    """The first observation of an episode as a question; its environment decides, and has told no answer."""
+    return Task(
+        question=asked.statement,
+        domain=domain or "math",
+        family=QUESTIONS,
+        level=1,
+        canonical=f"{QUESTIONS} {normal(asked.statement)}",
+        row=SourceRow(id=asked.id, answer="", episode=asked.episode),
+    )
