@@ -247,4 +247,5 @@ async def serve_openenv(
     except SystemExit as error:
         raise OperationError(f"Port {port} is taken.", "", "Name another with --port.") from error
     say(f"{family.name} at ws://{HOST}:{sock.getsockname()[1]}/ws. Ctrl-C stops.")
-    await uvicorn.Server(config).serve(sockets=[sock])
+    with sock:
+        await uvicorn.Server(config).serve(sockets=[sock])

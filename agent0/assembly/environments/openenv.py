@@ -43,7 +43,11 @@ async def add_openenv(
             if not why:
                 episode = Episode(url=url, seed=seed, question=question, action=action)
                 tasks[normal(asked)] = EpisodeTask(
-                    id=tried[-1].name, environment=about.name, version=about.version or "", statement=asked, episode=episode
+                    id=tried[-1].name,
+                    environment=about.name,
+                    version=about.version or "",
+                    statement=asked,
+                    episode=episode,
                 )
     if tasks:
         _keep(path, list(tasks.values()))
