@@ -11,7 +11,7 @@ class EnvironmentFaultError(OperationError):
 
 
 class Environments(Protocol):
-    """Reaches environments at their addresses."""
+    """Reaches environments of others at the addresses that their episodes name."""
 
     async def reward(self, episode: Episode, question: str, answer: str) -> float | None:
         """Begin ``episode`` anew, answer its ``question``, and return its reward, a finite number; None: it gives none.

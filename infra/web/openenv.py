@@ -73,7 +73,7 @@ class _Schema(_Wire):
 
 
 class ServerMetadata(_Wire):
-    """What a server says of itself."""
+    """What a server says of itself: its name, and a version where it has one."""
 
     name: str = Field(min_length=1, max_length=SHOWN)
     version: str | None = Field(None, max_length=SHOWN)
@@ -93,7 +93,8 @@ def base_url(url: str) -> str:
     try:
         parts = urlsplit(url)
         scheme = {"http": "http", "ws": "http", "https": "https", "wss": "https"}.get(parts.scheme, "")
-        whole = bool(scheme and parts.hostname and (parts.port is None or parts.port))
+        host = (parts.hostname or "").encode("idna")
+        whole = bool(scheme and host and url.isprintable() and " " not in url and parts.port != 0)
     except ValueError:
         scheme, whole = "", False
     if not whole or parts.username is not None or parts.password is not None or parts.query or parts.fragment:
@@ -193,9 +194,9 @@ class OpenEnvServers:
             DependencyError: it cannot be reached.
         """
         address = f"ws{url.removeprefix('http')}/ws"
-        limits = {"open_timeout": OPEN_S, "close_timeout": CLOSE_S}
         try:
-            socket = await connect(address, max_size=LARGEST, proxy=None, compression=None, **limits)
+            async with asyncio.timeout(OPEN_S):
+                socket = await connect(address, max_size=LARGEST, close_timeout=CLOSE_S, proxy=None, compression=None)
         except (OSError, WebSocketException) as error:
             raise away(url, f"{type(error).__name__}: {error}") from error
         try:
