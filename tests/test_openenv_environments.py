@@ -198,7 +198,10 @@ AWAY: dict[str, dict[str, list[str | bytes] | None]] = {
     "lost at the reset": {"reset": None},
     "lost before the state": {"step": [step()], "state": None},
     "full": {"reset": ['{"type": "error", "data": {"code": "CAPACITY_REACHED"}}']},
-    "another question": {"reset": [observation(**{**OBSERVED, "observation": {"question": "How few?"}})]},
+    "another question": {
+        "reset": [observation(**{**OBSERVED, "observation": {"question": "How few?"}})],
+        "step": [step()],
+    },
 }
 
 
@@ -219,20 +222,11 @@ async def test_no_answer_is_wrong_and_nobody_is_asked() -> None:
     assert await judged("http://127.0.0.1:9", None) == (False, "there is no answer")
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "",
-        "localhost:80",
-        "ftp://a",
-        "http://",
-        "http://u:p@a",
-        "http://a?key=1",
-        "http://a:99999",
-        "http://[::1",
-        f"http://{'a' * 64}",
-    ],
-)
+NO_ADDRESSES = ["", "localhost:80", "ftp://a", "http://", "http://u:p@a", "http://a?key=1", "http://a:99999"]
+NO_ADDRESSES += ["http://[::1", f"http://{'a' * 64}", "http://a b", "http://a:0"]
+
+
+@pytest.mark.parametrize("url", NO_ADDRESSES)
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="is no address"):
         base_url(url)
