@@ -136,7 +136,9 @@ async def _judged(settings: Settings, entries: Sequence[RowTask], context: Verif
 async def _judge(entry: RowTask, sandbox: Sandbox, context: VerificationContext) -> JudgedRow:
     task, row = entry.task, entry.row
     verifier, correct, reason = verifier_for(task), None, "it has tests, and no program that passes them"
-    if row.answer:
+    if row.episode:
+        reason = "its environment alone knows"
+    elif row.answer:
         try:
             verdict = (await verifier.judge(task, [row.answer], sandbox, context))[0]
             correct, reason = verdict.correct, verdict.reason
