@@ -54,6 +54,15 @@ def by_item(items: Iterable[ItemScored]) -> dict[str, float]:
     return {name: fmean(verdicts) for name, verdicts in shares.items()}
 
 
+def level_scores(items: Iterable[ItemScored]) -> list[tuple[str, BenchmarkScored]]:
+    """Score the items of each level of a benchmark apart, where their rows have levels; returns level and score."""
+    by_level: dict[str, list[ItemScored]] = {}
+    for item in items:
+        if level := item.facts.get("level"):
+            by_level.setdefault(level, []).append(item)
+    return [(level, tally(part)) for level in sorted(by_level) for part in grouped(by_level[level]).values()]
+
+
 def cost(items: Iterable[ItemScored], price: tuple[float, float]) -> float:
     """The cost of the tokens of ``items``, at ``price`` for a million tokens read and written."""
     read, written = price

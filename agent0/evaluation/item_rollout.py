@@ -76,7 +76,7 @@ async def solve_item(request: EvaluationRequested, number: int, run: RunState, p
         request.adapter, number, run, ports, opening(run.config.student.form) if request.forced_tool else ""
     )
     verify = _verify(run, ports)
-    attempt = _item_attempt(task, *await _solved(task, replace(conditions, temperature=0.0), verify))
+    attempt = _item_attempt(task, *await attempt_task(task, replace(conditions, temperature=0.0), verify))
     checked = run.config.evaluation.checked
     family = families(long=None).get(task.family)
     if not checked or family is None or family.check is None:
@@ -160,7 +160,7 @@ async def solve_task(
     ``solve_item``."""
     verify = _verify(run, ports)
     conditions = replace(_conditions(adapter, number, run, ports), temperature=0.0)
-    return _item_attempt(task, *await _solved(task, conditions, verify))
+    return _item_attempt(task, *await attempt_task(task, conditions, verify))
 
 
 def _conditions(
@@ -184,7 +184,7 @@ def _conditions(
 
 
 @dataclass(frozen=True)
-class _Verify:
+class Verify:
     """How an answer is verified: by the verifiers and rules of the run. ``files`` has those that its rows name."""
 
     sandbox: Sandbox
@@ -197,15 +197,16 @@ class _Verify:
         return (await verifier_for(task).judge(task, [answer], self.sandbox, context))[0]
 
 
-def _verify(run: RunState, ports: RolloutPorts) -> _Verify:
+def _verify(run: RunState, ports: RolloutPorts) -> Verify:
     ask = judge_opinion(ports.models, run.config.verification.judge, run.config.seed, run.run)
     files = partial(ports.question_file.files, run.config.questions)
     context = VerificationContext(rules=run.config.verification, ask=ask, environments=ports.environments)
-    return _Verify(ports.verifier_sandbox, context, files)
+    return Verify(ports.verifier_sandbox, context, files)
 
 
-async def _solved(task: Task, conditions: Conditions, verify: _Verify) -> tuple[AttemptResult, Verdict]:
-    """An attempt and its verdict."""
+async def attempt_task(task: Task, conditions: Conditions, verify: Verify) -> tuple[AttemptResult, Verdict]:
+    """Attempt ``task`` once as a run's student does, over turns in its work folder where it has one; returns the
+    attempt and its verdict. Errors as for ``solve_item``."""
     config = student_of(conditions.config, task)
     conditions = replace(conditions, config=config, prefill=conditions.prefill if config.uses_tools else "")
     prompt = student_prompt(conditions.config, task.domain, long=task.kind == "long")
@@ -219,13 +220,13 @@ async def _solved(task: Task, conditions: Conditions, verify: _Verify) -> tuple[
 
 
 async def _within(
-    task: Task, conditions: Conditions, seeds: list[int], verify: _Verify
+    task: Task, conditions: Conditions, seeds: list[int], verify: Verify
 ) -> tuple[int, tuple[str | None, ...]]:
     """The number, from 1, of the first attempt that the check accepts, 0 where none is; and the answers of all that
     were made. A student at temperature 0 would only repeat itself."""
     seeds, tried = seeds if conditions.config.temperature else seeds[:1], list[str | None]()
     for number, seed in enumerate(seeds, 1):
-        solved, verdict = await _solved(task, replace(conditions, seed=seed), verify)
+        solved, verdict = await attempt_task(task, replace(conditions, seed=seed), verify)
         tried.append(solved.answer)
         if verdict.correct:
             return number, tuple(tried)

@@ -2,20 +2,24 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agent0.assembly.evaluation.server_wait import ServerWait
+from agent0.chat_format import format_call
 from agent0.errors import OperationError
 from agent0.evaluation.benchmark_scores import chosen_by
 from agent0.evaluation.benchmarks import Benchmark, Item
+from agent0.evaluation.benchmarks.rows.question_file import folder_student
 from agent0.evaluation.failure_modes import error_type
-from agent0.evaluation.item_rollout import judged_reply
+from agent0.evaluation.item_rollout import Verify, attempt_task, judged_reply
 from agent0.events.base import sha256
 from agent0.events.benchmarks import ItemScored, Mode
 from agent0.events.values import Artifact, Task
 from agent0.grading import Grade
 from agent0.infra.log.event_log import Log
+from agent0.infra.models.replay import ReplayedTurns
+from agent0.infra.storage.datasets import LocalQuestions
 from agent0.ports.models import Likelihood, Model, Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
@@ -23,10 +27,12 @@ from agent0.rollout.attempt import AttemptResult
 from agent0.rollout.attempt_events import conversation_fields
 from agent0.rollout.confidence.signals import token_confidence
 from agent0.rollout.prompts import Prompt, render
-from agent0.rollout.student import Conditions, solve, student_prompt
+from agent0.rollout.student import Conditions, solve, start_folder, student_prompt
+from agent0.rollout.workspace_store import Scratch
 from agent0.settings import PolicyConfig, QuestionsConfig, StudentConfig
 from agent0.tools.cache import ToolCache
-from agent0.tools.snapshots import save
+from agent0.tools.snapshots import answered_folder, entries, save
+from agent0.verification.panel import VerificationContext
 from agent0.verification.verifiers import Verdict
 
 
@@ -67,15 +73,27 @@ class BenchmarkContext:
     scored: list[ItemScored] = field(default_factory=list)
     paces: dict[tuple[str, Mode], float] = field(default_factory=dict)
     """Items a second of wall time, by benchmark and mode, of what this process has scored."""
+    questions: LocalQuestions = field(default_factory=LocalQuestions)
+
+    def folder(self, path: str) -> Artifacts:
+        """The files of the folder of mined tasks ``path``."""
+        return self.questions.files(QuestionsConfig(file=path))
 
 
 async def score_sample(bench: BenchmarkContext, entry: Benchmark, item: Item, mode: Mode, sample: int) -> ItemScored:
     """Generate and judge one sample of one item; return its ``ItemScored``."""
-    config = in_mode(bench.actor, mode)
+    config = student_for(entry, bench.actor, mode)
     prompt_parts = student_prompt(config, entry.domain)
-    task = Task(question=item.question, domain=entry.domain, family=entry.name, level=1, canonical=item.id)
-    solved = await solve(task, prompt_parts, await _conditions(bench, entry, item, config, sample))
-    verdict = await entry.judge(item, judged_reply(item, solved), solved.answer, bench.verifier)
+    conditions = await _conditions(bench, entry, item, config, sample)
+    verdict: Grade | Verdict
+    metrics: Mapping[str, float]
+    if entry.in_folders:
+        solved, verdict, metrics = await _in_folder(bench, entry, item, conditions)
+    else:
+        task = Task(question=item.question, domain=entry.domain, family=entry.name, level=1, canonical=item.id)
+        solved = await solve(task, prompt_parts, conditions)
+        verdict = await entry.judge(item, judged_reply(item, solved), solved.answer, bench.verifier)
+        metrics = await _likely(bench, entry, item, prompt_parts) if (mode, sample) == ("plain", 0) else {}
     return ItemScored(
         benchmark=entry.name,
         item=item.id,
@@ -83,7 +101,7 @@ async def score_sample(bench: BenchmarkContext, entry: Benchmark, item: Item, mo
         sample=sample,
         **answer_fields(solved, verdict, bench.artifacts),
         facts=dict(item.facts),
-        metrics=await _likely(bench, entry, item, prompt_parts) if (mode, sample) == ("plain", 0) else {},
+        metrics=metrics,
         signals=solved.signals,
         error=error_type(verdict.correct, verdict.reason, solved.end, solved.answer),
     )
@@ -92,6 +110,38 @@ async def score_sample(bench: BenchmarkContext, entry: Benchmark, item: Item, mo
 def in_mode(actor: StudentConfig, mode: Mode) -> StudentConfig:
     """Return ``actor`` as it is scored in ``mode``: ``plain`` is one turn without tools."""
     return actor if mode == "tools" else actor.model_copy(update={"tools": (), "max_calls": 0, "max_turns": 1})
+
+
+def student_for(entry: Benchmark, actor: StudentConfig, mode: Mode) -> StudentConfig:
+    """Return ``actor`` as it is scored in ``mode`` on ``entry``: where folders are changed, with tools that do so.
+
+    Raises:
+        ConfigError: it has no tools.
+    """
+    return in_mode(folder_student(actor, typed=not actor.tools) if entry.in_folders else actor, mode)
+
+
+async def _in_folder(
+    bench: BenchmarkContext, entry: Benchmark, item: Item, conditions: Conditions
+) -> tuple[AttemptResult, Verdict, Mapping[str, float]]:
+    """The attempt at a task in its work folder, its verdict, and the share that was earned where parts count."""
+    task, files = Task.model_validate_json(item.data), bench.folder(entry.source)
+    conditions = replace(conditions, artifacts=Scratch())
+    if conditions.config.provider == "scripted":
+        conditions = replace(conditions, model=ReplayedTurns(await asyncio.to_thread(reference_turns, task, files)))
+    verify = Verify(bench.verifier, VerificationContext(), lambda: files)
+    solved, verdict = await attempt_task(task, conditions, verify)
+    return solved, verdict, {} if verdict.credit is None else {"credit": verdict.credit}
+
+
+def reference_turns(task: Task, files: Artifacts) -> tuple[str, ...]:
+    """Write the turns that make the work folder of ``task`` its reference: a text file a turn, then the end."""
+    assert task.row is not None  # noqa: S101 - a mined task's
+    before = entries(start_folder(task), files)
+    reference = entries(answered_folder(task.row.answer), files)
+    changed = {path: files.get(entry) for path, entry in reference.items() if before.get(path) != entry}
+    calls = [{"path": path, "content": data.decode(errors="replace")} for path, data in changed.items()]
+    return (*(format_call("write_file", call) for call in calls), "Done. \\boxed{done}")
 
 
 def answer_fields(solved: AttemptResult, verdict: Grade | Verdict, artifacts: Artifacts) -> dict[str, object]:

@@ -12,7 +12,7 @@ from functools import partial
 from importlib.metadata import version as installed
 from pathlib import Path
 
-from agent0.assembly.evaluation.benchmark_item import BenchmarkContext, in_mode, score_sample
+from agent0.assembly.evaluation.benchmark_item import BenchmarkContext, score_sample, student_for
 from agent0.assembly.evaluation.benchmark_item import Plan as Plan
 from agent0.assembly.evaluation.rollout_ports import open_rollout_ports
 from agent0.assembly.evaluation.server_wait import ServerWait
@@ -24,11 +24,13 @@ from agent0.assembly.validate.call_forms import with_tool_form
 from agent0.errors import ConfigError, NotFoundError
 from agent0.evaluation.benchmark_scores import cost, grouped, results, tally
 from agent0.evaluation.benchmarks import Benchmark, Item, chosen, drawn, make_items, read_items
+from agent0.evaluation.benchmarks.rows.mined_rows import DOMAINS
 from agent0.evaluation.benchmarks.rows.question_benchmark import is_question_file, question_benchmark
+from agent0.evaluation.benchmarks.rows.question_file import without_writing
 from agent0.events.base import Recorded, effect_id, sha256
 from agent0.events.benchmarks import BenchmarkFinished, BenchmarkScored, BenchmarkStarted, ItemScored, Mode
 from agent0.events.checkpoints import CheckpointTrained
-from agent0.events.values import Artifact
+from agent0.events.values import REPAIR, Artifact
 from agent0.infra.log.event_log import Log
 from agent0.infra.models.replay import Replay
 from agent0.infra.storage.datasets import LocalQuestions, find
@@ -75,10 +77,10 @@ def resume_command(run: str, folder: Path) -> str:
 
 def read_plan(plan: Plan) -> tuple[dict[str, BenchmarkItems], dict[str, str]]:
     """Items of every benchmark of ``plan``, and the digests of their files, or of the items where they are made. A
-    benchmark may be a file of questions, named by its path.
+    benchmark may be a file of questions or a folder of mined tasks, named by its path.
 
     Raises:
-        ConfigError, NotFoundError: no such benchmark, no such file, or a row that is none.
+        ConfigError, NotFoundError: no such benchmark, no such file, a row that is none, or folders without tools.
         DependencyError: no such file of questions.
     """
     benchmark_items: dict[str, BenchmarkItems] = {}
@@ -86,6 +88,8 @@ def read_plan(plan: Plan) -> tuple[dict[str, BenchmarkItems], dict[str, str]]:
     for benchmark in plan.benchmarks:
         if is_question_file(benchmark):
             entry, rows, digest = question_benchmark(benchmark, LocalQuestions(), plan.questions)
+            if entry.in_folders and "tools" not in plan.modes:
+                raise without_writing(())
             benchmark_items[entry.name] = entry, drawn(entry, rows, plan.limit, plan.seed)
             files[entry.name] = digest
             continue
@@ -145,11 +149,12 @@ async def run_benchmarks(
     and which run it is once all rows are read. ``command`` goes on with it; empty: ``bench run --resume``.
 
     Raises:
-        ConfigError: ``run`` was begun with other settings, or a row is none.
+        ConfigError: ``run`` was begun with other settings, a row is none, or the student cannot change folders.
         NotFoundError: it was to be there, and is not.
         DependencyError: the server was never there, or away for longer than ``run.give_up_after``.
     """
     benchmark_items, files = read_plan(plan)
+    _began(settings, settings.run.student, plan, benchmark_items, files)  # refuses a student before anything is opened
     provider = settings.run.student.provider
     say(f"Benchmark run {run}: {', '.join(plan.benchmarks)}; {provider}, data in {settings.home}")
     if provider == "scripted":
@@ -235,8 +240,13 @@ async def _open(settings: Settings, plan: Plan, run: str, log: Log, stack: Async
 
 
 def version(entry: Benchmark, actor: StudentConfig, modes: Sequence[Mode] = ("tools", "plain")) -> str:
-    """Digest of what the scores of a benchmark depend on besides its rows: the prompt of each mode, and its name."""
-    prompts = [student_prompt(in_mode(actor, mode), entry.domain).version for mode in modes]
+    """Digest of what the scores of a benchmark depend on besides its rows: the prompt of each mode, and its name; where
+    folders are changed, the tools too."""
+    if entry.in_folders:
+        student = student_for(entry, actor, "tools")
+        domains = (student_prompt(student, domain, long=True).version for domain in (*DOMAINS.values(), REPAIR))
+        return sha256(f"{entry.name} {' '.join((*domains, *student.tools))}")[:12]
+    prompts = [student_prompt(student_for(entry, actor, mode), entry.domain).version for mode in modes]
     return sha256(f"{entry.name} {' '.join(prompts)}")[:12]
 
 
@@ -267,7 +277,9 @@ async def taken_up(log: Log, run: str, began: BenchmarkStarted, begun: bool = Fa
 
 
 async def _score(bench: BenchmarkContext, entry: Benchmark, items: Sequence[Item], mode: Mode, report: Report) -> None:
-    """Every sample of every item that is not scored yet, some at once."""
+    """Every sample of every item that is not scored yet, some at once; none without tools where folders are changed."""
+    if entry.in_folders and mode == "plain":
+        return
     earlier = [item for item in bench.scored if (item.benchmark, item.mode) == (entry.name, mode)]
     done = {(item.item, item.sample) for item in earlier}
     todo = [(i, s) for s in range(bench.plan.samples) for i in items if (i.id, s) not in done]

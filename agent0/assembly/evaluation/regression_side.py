@@ -98,11 +98,13 @@ async def plan_side(settings: Settings, request: SideRequest) -> SidePlan:
     run = _identity(settings, plan)
     async with open_log(settings, make=True):
         pass
+    benchmarks = read_plan(plan)[0].values()
+    factor = student.long_factor if any(entry.in_folders for entry, _ in benchmarks) else 1
     return SidePlan(
         run=run,
-        items=sum(len(items) for _, items in read_plan(plan)[0].values()),
+        items=sum(len(items) for _, items in benchmarks),
         stored=len(await _stored(settings, run)),
-        most_written=student.max_turns * student.max_tokens,
+        most_written=student.max_turns * factor * student.max_tokens,
         price=student.price,
         settings=run_settings,
     )

@@ -27,7 +27,7 @@ from agent0.cli.models.named_model import model_flags, packaged_name
 from agent0.config.catalogue import catalogue
 from agent0.config.setting_entries import nearest
 from agent0.errors import ConfigError, DependencyError, OperationError
-from agent0.evaluation.benchmark_scores import NAMES, Compared, compared, grouped, modes_compared, tally
+from agent0.evaluation.benchmark_scores import NAMES, Compared, compared, grouped, level_scores, modes_compared, tally
 from agent0.evaluation.benchmarks import benchmarks as known
 from agent0.evaluation.benchmarks.rows.question_benchmark import is_question_file
 from agent0.events.benchmarks import ItemScored
@@ -41,7 +41,7 @@ def run(
     benchmarks: Annotated[
         str,
         typer.Argument(
-            help="Names, comma-separated, parts as gym:chain_sum; files of questions; all: every one that is there."
+            help="Names, comma-separated, parts as gym:chain_sum; files, folders of tasks; all: all that are there."
         ),
     ] = "",
     data: Data = HERE,
@@ -70,17 +70,28 @@ def run(
         names = _named(benchmarks, data)
         plan = Plan(names, data, samples=samples, limit=limit, seed=seed, **trained(settings, checkpoint))
         plan = replace(plan, questions=settings.run.questions)
-    results, answer = _run(settings, plan, resume, as_json)
+    _print(*_run(settings, plan, resume, as_json), settings, full, as_json)
+
+
+def _print(results: dict[str, Any], items: Sequence[ItemScored], settings: Settings, full: bool, as_json: bool) -> None:
+    """Print what was scored: the first lines, then tables where ``full``, or all as JSON."""
+    answer, levels = _answer(items, settings), _levels(items)
     if as_json:
-        console.data({**results, "answer": answer})
-        return
-    console.print_lines(answer)
-    if full:
-        show(results)
+        console.data({**results, "levels": levels, "answer": answer})
+    else:
+        console.print_lines(answer)
+    if full and not as_json:
+        show(results, levels)
 
 
-def _run(settings: Settings, plan: Plan, resume: str, quiet: bool) -> tuple[dict[str, Any], list[str]]:
-    """The results file of a new run of ``plan``, or of the one to ``resume``, and its first lines."""
+def _levels(items: Sequence[ItemScored]) -> list[dict[str, object]]:
+    """A row for each level of each benchmark whose rows have levels."""
+    fields = ("benchmark", "mode", "n", "accuracy", "lower95", "upper95")
+    return [{"level": level, **{name: getattr(score, name) for name in fields}} for level, score in level_scores(items)]
+
+
+def _run(settings: Settings, plan: Plan, resume: str, quiet: bool) -> tuple[dict[str, Any], list[ItemScored]]:
+    """The results file of a new run of ``plan``, or of the one to ``resume``, and what it has scored."""
     identity = resume or f"bench-{secrets.token_hex(3)}"
     command = resume_command(identity, plan.folder)
     report, begun = BenchmarkReporter(quiet), bool(resume)
@@ -96,7 +107,7 @@ def _run(settings: Settings, plan: Plan, resume: str, quiet: bool) -> tuple[dict
     console.say(
         f"Each reply can be read: agent0 trajectory list {identity} --evaluation {shlex.quote(items[0].benchmark)}"
     )
-    return results, _answer(items, settings)
+    return results, items
 
 
 def _answer(items: Sequence[ItemScored], settings: Settings) -> list[str]:
@@ -132,8 +143,9 @@ def _named(benchmarks: str, data: Path) -> tuple[str, ...]:
 
 
 def located(name: str) -> str:
-    """``name`` of a benchmark; of a file of questions its absolute path, which stands in the log."""
-    return str(Path(name).absolute()) if is_question_file(name) else name
+    """``name`` of a benchmark; of a file of questions or a folder its absolute path, which stands in the log."""
+    is_folder = name.partition(":")[0] not in known() and Path(name).is_dir()
+    return str(Path(name).absolute()) if is_folder or is_question_file(name) else name
 
 
 EVERY_S = 5.0
@@ -186,8 +198,8 @@ class BenchmarkReporter:
         return f"{pace}  {latency}, up to {progress.at_once} at once"
 
 
-def show(results: dict[str, Any]) -> None:
-    """Print a results file as a table, and the scores by likelihood as another one."""
+def show(results: dict[str, Any], levels: Sequence[Mapping[str, object]] = ()) -> None:
+    """Print a results file as a table, and levels and the scores by likelihood as others."""
     rows = [
         {
             "benchmark": name,
@@ -207,6 +219,8 @@ def show(results: dict[str, Any]) -> None:
     console.table(
         rows, False, ("benchmark", "mode", "n", "accuracy", "95 %", "cut off", "items/s", "wall s, batched", "cost")
     )
+    if levels:
+        console.table([*levels], False, title="\nBy level")
     likely = [
         {"benchmark": name, "acc": entry["acc,likelihood"], "acc_norm": entry["acc_norm,likelihood"]}
         for name, entry in results["results"].items()

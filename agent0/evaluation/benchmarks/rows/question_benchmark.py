@@ -1,9 +1,9 @@
-"""A file of questions of one's own as a benchmark: every row is an item, decided as a run decides about it."""
+"""A file of questions of one's own, or a folder of mined tasks, as a benchmark: every row is an item, decided as a run
+decides about it."""
 
 from pathlib import Path
 from typing import cast
 
-from agent0.errors import ConfigError
 from agent0.evaluation.benchmarks import Benchmark, Domain, Item, benchmarks, coding
 from agent0.evaluation.benchmarks.rows.question_file import questions
 from agent0.evaluation.benchmarks.rows.question_rows import RowTask
@@ -26,8 +26,8 @@ def is_question_file(name: str) -> bool:
 
 
 def question_benchmark(path: str, file: QuestionFile, plan: QuestionsConfig) -> tuple[Benchmark, list[Item], str]:
-    """Read the file of questions ``path`` as a benchmark, its columns as ``plan`` has them; returns it, its items in
-    the file's order, and the file's sha256.
+    """Read the file of questions or folder of mined tasks ``path`` as a benchmark, its columns as ``plan`` has them;
+    returns it, its items in the file's order, and the file's sha256.
 
     Raises:
         ConfigError: a row is at fault, named by file and line. DependencyError: the file is not there.
@@ -35,22 +35,23 @@ def question_benchmark(path: str, file: QuestionFile, plan: QuestionsConfig) -> 
     chosen = plan.model_copy(update={"file": path, "sha256": "", "heldout": "", "heldout_sha256": ""})
     chosen = chosen.model_copy(update={"sha256": file.read(chosen).sha256})
     rows = questions(file, chosen)
-    if rows.mined:
-        why = "Its tasks are attempted over many turns, in a run."
-        raise ConfigError(f"{path} is no file of questions.", why, f"agent0 run start --questions {path}")
     entry = Benchmark(
         name=path if Path(path).name in benchmarks() else Path(path).name,
-        title=f"the questions of {Path(path).name}",
+        title=f"the {'tasks' if rows.mined else 'questions'} of {Path(path).name}",
         domain=cast("Domain", chosen.domain or rows.domain),
         judge=_judge,
         licence="its owner's",
         source=path,
+        in_folders=rows.mined,
     )
     return entry, [_item(row) for row in rows.rows.tasks], chosen.sha256
 
 
 def _item(entry: RowTask) -> Item:
     row, task = entry.row, entry.task
+    if row.repository:
+        facts = {"level": str(task.level), "subject": task.domain}
+        return Item(row.id, task.question, row.answer, row.answer, facts=facts, data=task.model_dump_json())
     if row.tests:
         problem = Problem(row.tests, "", row.entry, wall_s=30.0, reference=row.answer)
         return Item(row.id, task.question, row.entry or "tests", row.answer, problem=problem)

@@ -19,7 +19,7 @@ from agent0.evaluation.benchmarks.rows.question_rows import (
 )
 from agent0.events.values import JUDGED, Split, Task
 from agent0.ports.storage import Dataset, QuestionFile
-from agent0.settings import QuestionsConfig, RunConfig
+from agent0.settings import QuestionsConfig, RunConfig, StudentConfig
 from agent0.tasks.near_copies import near_copies
 from agent0.tasks.splits import VALIDATION_PERCENT, half_of, percentile_of, split_of
 
@@ -218,7 +218,9 @@ def begun(file: QuestionFile, config: RunConfig, typed: Collection[str]) -> RunC
     if not (sizes["train"] or not plan.file) or not sizes["validation"]:
         raise _too_few(read, sizes)
     config = config.model_copy(update={"questions": plan.model_copy(update={"domain": plan.domain or read.domain})})
-    config = _with_tools(config, typed) if read.mined else config
+    if read.mined:
+        student = folder_student(config.student, typed="run.student.tools" in typed)
+        config = config.model_copy(update={"student": student})
     fitting: dict[str, int] = {}
     for split in ("validation", "test"):
         size = getattr(config.evaluation, split)
@@ -229,19 +231,23 @@ def begun(file: QuestionFile, config: RunConfig, typed: Collection[str]) -> RunC
     return config.model_copy(update={"evaluation": config.evaluation.model_copy(update=fitting)})
 
 
-def _with_tools(config: RunConfig, typed: Collection[str]) -> RunConfig:
-    """``config`` with tools that work on files, where none that it has writes one.
+def folder_student(student: StudentConfig, *, typed: bool) -> StudentConfig:
+    """Give ``student`` tools that work on files, where none that it has writes one; ``typed``: a person named those.
 
     Raises:
-        ConfigError: a person named the tools.
+        ConfigError: a person named the tools, or it may call none.
     """
-    student = config.student
     if not WRITING.isdisjoint(student.tools) and student.max_calls:
-        return config
-    if "run.student.tools" in typed or not student.max_calls:
-        fix = f"--set 'run.student.tools={json.dumps(FOLDER_TOOLS)}'"
-        raise ConfigError("Mined tasks need tools that write files.", f"It has {', '.join(student.tools)}.", fix)
-    return config.model_copy(update={"student": student.model_copy(update={"tools": FOLDER_TOOLS})})
+        return student
+    if typed or not student.max_calls:
+        raise without_writing(student.tools)
+    return student.model_copy(update={"tools": FOLDER_TOOLS})
+
+
+def without_writing(tools: Sequence[str]) -> ConfigError:
+    """Make the error of a student that has only ``tools`` where work folders are to be changed."""
+    fix = f"--set 'run.student.tools={json.dumps(FOLDER_TOOLS)}'"
+    return ConfigError("Mined tasks need tools that write files.", f"It has {', '.join(tools) or 'none'}.", fix)
 
 
 def _judged(read: QuestionSet) -> int:
