@@ -6,7 +6,7 @@ Balanced braces, escaped ones aside; ``\fbox{...}`` and ``\boxed {...}`` are box
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,29 +84,11 @@ def unbraced_boxes(text: str) -> list[str]:
     return _unbraced.findall(text)
 
 
-def unboxed(text: str) -> str:
-    """Return ``text`` without its box where one box spans all of it, else ``text`` unchanged."""
-    first = next(iter(boxes(text)), None)
-    whole = first is not None and first.start == 0 and first.end == len(text) - 1
-    return text[first.inside : first.end] if first and whole else text
-
-
 def opened(text: str) -> str:
     """Return ``text`` with the content of every closed box in its place."""
     closed = [box for box in boxes(text) if box.closed]
     commands = {index for box in closed for index in (*range(box.start, box.inside), box.end)}
     return "".join(letter for index, letter in enumerate(text) if index not in commands) if commands else text
-
-
-def plain_boxes(text: str) -> Iterator[str]:
-    r"""Yield the content of each ``\boxed{...}`` without inner braces, in order.
-
-    Search traces have no inner braces.
-    """
-    for box in boxes(text):
-        inside = text[box.inside : box.end]
-        if box.closed and text[box.start : box.inside] == CANONICAL and not set(inside) & set("{}"):
-            yield inside
 
 
 LONGEST_ANSWER = 1_000

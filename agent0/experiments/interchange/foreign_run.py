@@ -2,7 +2,7 @@
 of its own. Every id follows from the file, so that a file is one run however often it is imported."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -328,10 +328,3 @@ def _sampled(attempt: ForeignAttempt) -> list[float]:
 
 def _printed(use: ToolUse, answer: str) -> bool:
     return same(answer, use.result.output.strip()[-1000:])
-
-
-def losses_of(file: ForeignFile) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Of each attempt that the events do not hold whole: its place in the file, and what of it is lost."""
-    for attempt in file.attempts:
-        if attempt.losses:
-            yield attempt.location, attempt.losses
