@@ -7,6 +7,7 @@ from pydantic import Field
 
 from agent0.events.base import Value
 from agent0.events.digest import NOT_EMPTY
+from agent0.events.episodes import Episode, EpisodeStep
 
 Role = Literal["teacher", "student"]
 Split = Literal["train", "validation", "test"]
@@ -62,8 +63,6 @@ REPAIR = "repair"
 """The domain of tasks that ask to change files until tests pass which nobody sees."""
 HARBOR = "harbor"
 """The domain of tasks from others' task folders, and the verifier that runs their tests."""
-OPENENV = "openenv"
-"""The verifier that asks an environment by OpenEnv's wire."""
 TESTING = "testing"
 """The domain of tasks that ask for tests which reject wrong versions that nobody sees."""
 REVIEWING = "reviewing"
@@ -92,16 +91,6 @@ class Repository(Value):
     hidden: Artifact
     format: Annotated[str, NOT_EMPTY] = ""
     """``harbor``: a task folder of Harbor; empty: mined."""
-
-
-class Episode(Value):
-    """An episode of an environment at another's address: the ``seed`` that begins it, the field of its observation that
-    asks, and the one field of the action that answers."""
-
-    url: str
-    seed: int
-    question: str
-    action: str
 
 
 class SourceRow(Value):
@@ -202,6 +191,8 @@ class ToolResult(Value):
     work: Artifact | None = None
     files: int = 0
     file_bytes: int = 0
+    step: Annotated[EpisodeStep | None, NOT_EMPTY] = None
+    """Of an environment's tool."""
 
 
 class Usage(Value):

@@ -47,6 +47,7 @@ PAIRS = {
     ("infra/tiny", "tasks"),
     ("infra/tiny", "tools"),
     ("infra/training", "training"),
+    ("infra/web/openenv.py", "tools"),  # what a model may read of strangers' tools
 }
 """(file or room, inner room) that may know more than its reach."""
 
@@ -135,6 +136,7 @@ OUTSIDERS = {
         "agent0/config/setting_entries.py",
         "agent0/config/catalogue.py",
         "agent0/tools/*",
+        "agent0/ports/environments.py",  # arguments of strangers' tools
         "agent0/tasks/harbor/reading.py",  # folders and rewards of strangers
         "agent0/verification/repositories/harbor_tests.py",
         "infra/log/nats_server.py",

@@ -1,6 +1,7 @@
 """A run's answers put to another judge: by its vendor's batch API, at its price, and kept for whoever asks next."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,9 @@ def asked(settings: Settings, url: str, name: str, asks: Any, commit: bool = Tru
     return asyncio.run(reverify(settings, Reverify("r1", name, changes, commit, asks)))
 
 
-async def opened(name: str, *_: object) -> Remembering:
-    """In the place of the real sandbox."""
-    return Remembering()
+async def opened(names: Sequence[str], *_: object) -> dict[str, object]:
+    """In the place of the real ports."""
+    return {**dict.fromkeys(names), "verifier_sandbox": Remembering()}
 
 
 def of(events: list[Recorded], kind: type[Any]) -> list[Any]:
@@ -45,7 +46,7 @@ def test_another_judge_is_asked_by_batch_and_kept_for_whoever_asks_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test")
-    monkeypatch.setattr(reverifies, "open_port", opened)
+    monkeypatch.setattr(reverifies, "open_ports", opened)
     keep(tmp_path, tell()[0], tell()[1])
     settings = load("scripted", {"home": str(tmp_path), "router.batch_s": "0.001", **PRICED}, {})
     with serving() as server:

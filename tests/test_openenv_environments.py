@@ -18,8 +18,9 @@ from agent0.assembly.environments.openenv import add_openenv
 from agent0.assembly.validate.questions import with_questions
 from agent0.assembly.validate.run_config import check_names
 from agent0.errors import Agent0Error, ConfigError, DependencyError
+from agent0.events.episodes import Episode
 from agent0.events.tasks import ResultVerified, TaskAttempted, TaskProposed
-from agent0.events.values import QUESTIONS, Episode, SourceRow, Task
+from agent0.events.values import QUESTIONS, SourceRow, Task
 from agent0.infra.models import scripted
 from agent0.infra.sandbox import Refusing
 from agent0.infra.storage.datasets import LocalQuestions
@@ -285,4 +286,4 @@ async def test_only_seeds_that_ask_the_same_again_are_tasks(tmp_path: Path) -> N
     whys = ["", "it asks what an earlier one asks", "it does not ask the same again", "its question is empty", ""]
     assert all(task.why.startswith(why) and bool(task.why) == bool(why) for task, why in zip(tried, whys, strict=True))
     stored = json.loads((path / "tasks/seed-00004.json").read_text())
-    assert stored["episode"] == {"url": url, "seed": 4, "question": "prompt", "action": "message"}
+    assert Episode.model_validate(stored["episode"]) == Episode(url=url, seed=4, question="prompt", action="message")

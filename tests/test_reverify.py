@@ -75,11 +75,11 @@ def sandbox(monkeypatch: pytest.MonkeyPatch) -> Remembering:
     """In the place of the real one."""
     made = Remembering()
 
-    async def opened(name: str, *_: object) -> Remembering:
-        assert name == "verifier_sandbox", "no model is opened"
-        return made
+    async def opened(names: Sequence[str], *_: object) -> dict[str, object]:
+        assert names == ("verifier_sandbox", "environments"), "no model is opened"
+        return {"verifier_sandbox": made, "environments": None}
 
-    monkeypatch.setattr(reverifies, "open_port", opened)
+    monkeypatch.setattr(reverifies, "open_ports", opened)
     return made
 
 

@@ -19,6 +19,7 @@ from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts, QuestionFile
 from agent0.ports.web import Web
 from agent0.rollout.attempt import AttemptResult
+from agent0.rollout.attempt_events import in_episode
 from agent0.rollout.student import Conditions, solve, start_folder, student_of, student_prompt
 from agent0.rollout.tool_prompts import opening
 from agent0.rollout.workspace_store import Scratch
@@ -209,11 +210,11 @@ async def attempt_task(task: Task, conditions: Conditions, verify: Verify) -> tu
     attempt and its verdict. Errors as for ``solve_item``."""
     config = student_of(conditions.config, task)
     conditions = replace(conditions, config=config, prefill=conditions.prefill if config.uses_tools else "")
-    prompt = student_prompt(conditions.config, task.domain, long=task.kind == "long")
     if task.row and task.row.repository:
         keep_repository(task.row.repository, verify.files(), conditions.artifacts)
         conditions = replace(conditions, start=start_folder(task), by_files=True)
-    solved = await solve(task, prompt, conditions)
+    async with in_episode(task, conditions, verify.context.environments) as ports:
+        solved = await solve(task, student_prompt(ports.config, task.domain, long=task.kind == "long"), ports)
     if program := program_of(task, _written(solved)):
         solved = replace(solved, answer=program, end="answered" if solved.end in UNANSWERED else solved.end)
     return solved, await verify.verdict(task, solved.answer, conditions.artifacts)

@@ -1,11 +1,15 @@
 """Between events and attempts: the conditions that a request and its run set, and the events that a turn results in."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TypedDict
 
+from agent0.errors import DependencyError
 from agent0.events.base import Event
 from agent0.events.tasks import AttemptRequested, TaskAttempted, ToolCalled, TurnCompleted
-from agent0.events.values import Artifact, Conversation, End
+from agent0.events.values import Artifact, Conversation, End, Task
+from agent0.ports.environments import Environments
 from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
@@ -17,6 +21,7 @@ from agent0.rollout.tool_patterns import repeated
 from agent0.state.run_state import RunState
 from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool
+from agent0.tools.episode import check_begun, episode_tools
 
 
 def conditions(
@@ -49,6 +54,30 @@ def conditions(
         task=event.task,
         attempt=event.attempt,
     )
+
+
+@asynccontextmanager
+async def in_episode(
+    task: Task, conditions: Conditions, environments: Environments | None
+) -> AsyncIterator[Conditions]:
+    """Yield the conditions of an attempt at ``task``: where it is an episode of steps, that is begun anew, with its
+    tools alone; those of any other task stay as they are.
+
+    Raises:
+        DependencyError: the environment is away, or another than when it was added.
+        EnvironmentFaultError: what it answers is no begin of an episode.
+    """
+    episode = task.row.episode if task.row else None
+    if episode is None or not episode.tools:
+        yield conditions
+        return
+    if environments is None:
+        raise DependencyError(f"The environment at {episode.url}", "This command reaches none.")
+    async with environments.opened(episode) as session:
+        check_begun(session, episode, task.question)
+        tools = episode_tools(session)
+        config = conditions.config.model_copy(update={"tools": tuple(tools), "program_answers": False})
+        yield replace(conditions, config=config, tools=tools, by_steps=True)
 
 
 async def to_events(

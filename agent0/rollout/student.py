@@ -29,6 +29,7 @@ from agent0.tools import control_names, tools
 from agent0.tools.cache import ToolCache
 from agent0.tools.calling import call_tool
 from agent0.tools.definition import Tool
+from agent0.tools.episode import record_of
 from agent0.tools.snapshots import as_answer
 from agent0.tools.workspace import Done, Workspace
 
@@ -44,9 +45,10 @@ class Conditions:
     """What stays the same throughout an attempt.
 
     ``artifacts`` hold its work folders, ``start`` is the manifest of the one it begins with (None: an empty one),
-    ``by_files``: its answer is the one it leaves. ``prefill`` begins its first turn only, ``temperature`` None is the
-    configured one, ``tools`` None are the registered ones. ``joint``: a server may draw its turns together with those
-    of other attempts, which is recorded. ``task`` and ``attempt`` are its subject tokens.
+    ``by_files``: its answer is the one it leaves, ``by_steps``: the record of its steps. ``prefill`` begins its first
+    turn only, ``temperature`` None is the configured one, ``tools`` None are the registered ones. ``joint``: a server
+    may draw its turns together with those of other attempts, which is recorded. ``task`` and ``attempt`` are its
+    subject tokens.
     """
 
     model: Model
@@ -64,6 +66,7 @@ class Conditions:
     tools: Mapping[str, Tool] | None = None
     start: Artifact | None = None
     by_files: bool = False
+    by_steps: bool = False
     joint: bool = False
     task: str = ""
     attempt: str = ""
@@ -173,6 +176,7 @@ async def step(progress: AttemptProgress, conditions: Conditions) -> AttemptProg
     progress = await _react(progress, parsed, written.finish == "length", conditions)
     progress = progress if progress.end or progress.turns else progress.but(end="turn_limit")
     progress = _with_files(progress) if conditions.by_files else progress
+    progress = _with_steps(progress) if conditions.by_steps else progress
     return await _criticised(progress, conditions) if config.self_critique else progress
 
 
@@ -182,6 +186,17 @@ def _with_files(progress: AttemptProgress) -> AttemptProgress:
         return progress
     end = "answered" if progress.end == "no_answer" else progress.end
     return progress.but(answer=as_answer(progress.work), end=end)
+
+
+def _with_steps(progress: AttemptProgress) -> AttemptProgress:
+    """Once an attempt or its episode has ended, the record of its steps as its answer."""
+    last = progress.called[-1].result.step if progress.called else None
+    ended = last is not None and last.last
+    if progress.end is None and not ended:
+        return progress
+    answer = record_of(progress.called)
+    end = "answered" if ended or (answer and progress.end == "no_answer") else progress.end
+    return progress.but(answer=answer, end=end if answer or end != "answered" else "no_answer")
 
 
 async def _criticised(progress: AttemptProgress, conditions: Conditions) -> AttemptProgress:
@@ -268,7 +283,7 @@ async def _act(progress: AttemptProgress, calls: Sequence[ToolCall], conditions:
             result_kept = done.result.model_copy(update={"work": keeper.work})
             called.append(ToolUse(turn=len(progress.written) - 1, call=done.call, result=result_kept, inner=done.inner))
         transcript.append(Turn(role="tool", name=call.name, content=_readable(result, work)))
-        if work.answer is not None:
+        if work.answer is not None or (result.step and result.step.last):
             break
     after = progress.but(
         called=tuple(called),

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel, ConfigDict, JsonValue
 
 from agent0.events.policies import PolicyKind
 from agent0.events.values import ToolResult, ToolState
@@ -39,6 +39,12 @@ class Example:
     output: str | None = None
     state: ToolState = ToolState.OK
     after: tuple[tuple[str, Mapping[str, JsonValue]], ...] = ()
+
+
+class AnyArguments(BaseModel):
+    """Whatever a call says: who carries it out judges it."""
+
+    model_config = ConfigDict(extra="allow")
 
 
 @dataclass(frozen=True)

@@ -27,12 +27,13 @@ async def verdicts(
     artifacts: Artifacts,
     rules: VerificationConfig | None = None,
     environments: Environments | None = None,
+    again: bool = False,
 ) -> list[ResultVerified]:
     """Verify the attempts that ``event`` completes; returns one ``ResultVerified`` each.
 
     A collective verifier gives all of a task's verdicts when its last attempt is in. ``run`` is the state just after
     ``event``, ``ask`` how to query the judge model, ``artifacts`` hold work folders; ``rules`` None: the run's own.
-    ``environments`` None: what only an environment decides is undecided.
+    ``environments`` None: what only an environment decides is undecided. ``again``: they were verified before.
 
     Raises:
         SandboxUnavailableError: something would have to be run, and there is no sandbox.
@@ -45,7 +46,7 @@ async def verdicts(
     name, proposal = task_of(event), _proposal(event, run)
     judge = verifier_for(proposal, rules.unchecked)
     computed = tuple(attempt.computed for attempt in attempts.values())
-    context = VerificationContext(computed, rules, ask, artifacts, environments)
+    context = VerificationContext(computed, rules, ask, artifacts, environments, again)
     answers = [a.answer for a in attempts.values()]
     judged = await judge.judge(proposal, answers, sandbox, context)
     subgoal_answers = event.subgoals if isinstance(event, TaskAttempted) else ()

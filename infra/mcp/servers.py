@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict
-
 from agent0.errors import ConfigError, DependencyError
 from agent0.events.values import ToolResult, ToolState
 from agent0.infra.mcp import http, messages
@@ -18,7 +16,7 @@ from agent0.infra.mcp.schema import checker
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall, SandboxResult
 from agent0.settings import McpServer, PolicyConfig
 from agent0.tools.builtin.http_request import SPENT
-from agent0.tools.definition import ExternalTool, Tool
+from agent0.tools.definition import AnyArguments, ExternalTool, Tool
 from agent0.tools.results import answer, refused
 from agent0.tools.snapshots import MOST_BYTES, MOST_FILES, is_inside
 from agent0.tools.untrusted import marked, visible
@@ -29,12 +27,6 @@ WALL_S = 30.0
 LONGEST_TOOL_NAME = 64
 _INSIDE = Path(__file__).with_name("stdio_bridge.py")
 _label = re.compile(r"[a-z0-9][a-z0-9-]{0,23}")
-
-
-class Arguments(BaseModel):
-    """Whatever a call says: the server's schema judges it."""
-
-    model_config = ConfigDict(extra="allow")
 
 
 class ToolServer(Protocol):
@@ -188,7 +180,7 @@ def _tool(server: str, source: ToolServer, listed: ListedTool, digest: str) -> T
     name = re.sub(r"[^A-Za-z0-9_-]", "_", f"mcp_{server}_{listed.name}")[:LONGEST_TOOL_NAME]
     description = f"[untrusted] {listed.description or listed.name} (tool of MCP server {server})"
     foreign = ExternalTool(description, listed.schema, checker(listed.schema))
-    return Tool(name, run, Arguments, pure=False, untrusted=True, foreign=foreign)
+    return Tool(name, run, AnyArguments, pure=False, untrusted=True, foreign=foreign)
 
 
 def read_files(name: str, folder: Path) -> dict[str, bytes]:

@@ -3,6 +3,7 @@ believed: a frame is read into what it must be, and after a step the state is as
 either shows as what it is."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Annotated, Literal, TypeVar
@@ -13,15 +14,20 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from agent0.errors import ConfigError, DependencyError
-from agent0.events.values import Episode
+from agent0.events.episodes import Episode
+from agent0.infra.mcp.schema import SchemaRefused, harmless
 from agent0.infra.web.download import page
-from agent0.ports.environments import EnvironmentFaultError
+from agent0.ports.environments import EnvironmentFaultError, Observation
+from agent0.ports.models import ToolSpec
+from agent0.tools.untrusted import visible
 
 OPEN_S, ANSWER_S, CLOSE_S = 10.0, 120.0, 1.0
 """Seconds for a connection, for the answer to a frame, and for a goodbye."""
 LARGEST = 1 << 20
 """Bytes of a frame."""
-SHOWN = 200
+SHOWN, LONGEST_TEXT, MOST_TOOLS = 200, 2_000, 64
+ACT = "act"
+"""The tool that carries out an action of an environment without tools of its own."""
 _ANSWER_REFUSED = frozenset({"EXECUTION_ERROR", "VALIDATION_ERROR"})
 """Codes of the wire for a step that was read and could not be carried out."""
 _M = TypeVar("_M", bound=BaseModel)
@@ -59,17 +65,30 @@ class _ErrorFrame(_Wire):
     data: _ErrorData
 
 
-class _Property(_Wire):
-    type: JsonValue = None
-
-
 class _ActionSchema(_Wire):
-    properties: dict[str, _Property] = Field(default_factory=dict)
+    model_config = ConfigDict(extra="allow")
+
+    properties: dict[str, dict[str, JsonValue]] = Field(default_factory=dict)
     required: list[str] = Field(default_factory=list)
+
+    @property
+    def calls(self) -> bool:
+        """Whether an action calls one of the environment's own tools."""
+        return "tool_name" in self.required and "arguments" in self.properties
 
 
 class _Schema(_Wire):
     action: _ActionSchema
+
+
+class _ListedTool(_Wire):
+    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
+    description: str = ""
+    input_schema: dict[str, JsonValue]
+
+
+class _Listing(_Wire):
+    tools: list[_ListedTool] = Field(min_length=1, max_length=MOST_TOOLS)
 
 
 class ServerMetadata(_Wire):
@@ -123,23 +142,30 @@ class OpenEnvSession:
             raise self._fault("an episode that has ended before its first step")
         return begun
 
-    async def step(self, action: Mapping[str, str]) -> ObservationData:
-        """Carry out the one action of an episode; returns what came of it.
+    async def step(self, action: Mapping[str, JsonValue]) -> ObservationData | str:
+        """Carry out an action; returns what came of it, or why it was refused.
 
         Raises:
-            DependencyError: the server was lost, or is full. EnvironmentFaultError: it refuses the action, answers
-                something else or twice, or does not end the episode.
+            DependencyError: the server was lost, or is full.
+            EnvironmentFaultError: it answers something else, or twice.
         """
         frame = await self._asked("step", action)
         if isinstance(frame, _ErrorFrame):
             why = f"{frame.data.code} {frame.data.message[:SHOWN]}"
-            raise self._fault(why) if frame.data.code in _ANSWER_REFUSED else away(self._url, why)
-        ended = self._observation(frame)
+            if frame.data.code not in _ANSWER_REFUSED:
+                raise away(self._url, why)
         if not isinstance(await self._asked("state", {}), _StateFrame):
             raise self._fault("more than one frame to one request")
-        if not ended.done:
-            raise self._fault("an episode that goes on after its answer, and only those of one step are asked")
-        return ended
+        return why if isinstance(frame, _ErrorFrame) else self._observation(frame)
+
+    async def tools(self) -> tuple[ToolSpec, ...]:
+        """The environment's own tools. Errors as for ``step``."""
+        answer = await self.step({"type": "list_tools"})
+        try:
+            listed = _Listing.model_validate({} if isinstance(answer, str) else answer.observation).tools
+            return tuple(_spec(tool.name, tool.description, tool.input_schema) for tool in listed)
+        except (ValidationError, SchemaRefused) as error:
+            raise self._fault(f"no list of tools: {_first(error)}") from error
 
     async def _asked(self, kind: str, data: Mapping[str, JsonValue]) -> _ObservationFrame | _StateFrame | _ErrorFrame:
         request = TypeAdapter(dict[str, JsonValue]).dump_json({"type": kind, "data": dict(data)}).decode()
@@ -173,9 +199,41 @@ def away(url: str, why: str) -> DependencyError:
     return DependencyError(f"The environment at {url}", why, "Start it there; a run goes on by itself.")
 
 
-def _first(error: ValidationError | RecursionError) -> str:
+def _spec(name: str, description: str, schema: Mapping[str, JsonValue]) -> ToolSpec:
+    """A tool as a model may read it.
+
+    Raises:
+        SchemaRefused: its schema must not be shown.
+    """
+    return ToolSpec(name, visible(description)[:LONGEST_TEXT] or name, harmless({"type": "object", **schema}))
+
+
+def shown(observation: Mapping[str, JsonValue]) -> str:
+    """What a student reads of an observation: its one text, or all fields as JSON."""
+    (text,) = observation.values() if len(observation) == 1 else (None,)
+    return text if isinstance(text, str) else json.dumps(observation, ensure_ascii=False)
+
+
+class OpenEnvEpisode:
+    """An episode over a session, which has begun it. ``calls``: its tools are the environment's own."""
+
+    def __init__(self, session: OpenEnvSession, question: str, tools: tuple[ToolSpec, ...], calls: bool) -> None:
+        self._session, self.question, self.tools, self._calls = session, question, tools, calls
+
+    async def step(self, tool: str, arguments: Mapping[str, JsonValue]) -> Observation:
+        """As ``EpisodeSession.step``."""
+        call = {"type": "call_tool", "tool_name": tool, "arguments": {**arguments}}
+        seen = await self._session.step(call if self._calls else arguments)
+        if isinstance(seen, str):
+            return Observation(seen, refused=True)
+        return Observation(shown(seen.observation), seen.reward, seen.done)
+
+
+def _first(error: ValidationError | RecursionError | SchemaRefused) -> str:
     if isinstance(error, RecursionError):
         return "it is nested too deep"
+    if isinstance(error, SchemaRefused):
+        return str(error)
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"[:SHOWN]
 
@@ -204,13 +262,38 @@ class OpenEnvServers:
         finally:
             await socket.close()
 
-    async def reward(self, episode: Episode, question: str, answer: str) -> float | None:
-        """As ``Environments.reward``."""
+    @asynccontextmanager
+    async def opened(self, episode: Episode) -> AsyncIterator[OpenEnvEpisode]:
+        """As ``Environments.opened``."""
+        steps = await self.steps(episode.url) if episode.tools else None
         async with self.session(episode.url) as session:
-            begun = await session.reset(episode.seed)
-            if begun.observation.get(episode.question) != question:
-                raise away(episode.url, f"It asks another question at seed {episode.seed} than when it was added.")
-            return (await session.step({episode.action: answer})).reward
+            yield await self.begun(session, episode.seed, episode.question, steps)
+
+    async def begun(
+        self, session: OpenEnvSession, seed: int, question: str, steps: tuple[ToolSpec, ...] | None
+    ) -> OpenEnvEpisode:
+        """The episode of ``seed``, begun in ``session``. ``steps``: as ``steps`` gives them; None: it has one step.
+        Errors as for ``opened``, and a ConfigError where there is no text ``question``."""
+        observed = (await session.reset(seed)).observation
+        asked = observed.get(question) if question else shown(observed)
+        if not isinstance(asked, str):
+            fields = ", ".join(observed)[:SHOWN] or "nothing"
+            raise ConfigError(f"An observation has no text {question!r}.", f"It has: {fields}.", "Name it: --question")
+        calls = steps == ()
+        return OpenEnvEpisode(session, asked, await session.tools() if calls else steps or (), calls)
+
+    async def steps(self, url: str) -> tuple[ToolSpec, ...]:
+        """The tool that carries out an action of the environment at ``url``; nothing where it has tools of its own,
+        which a session tells. Errors as for ``action``."""
+        schema = (await self._page(url, "schema", _Schema)).action
+        if schema.calls:
+            return ()
+        fields = schema.model_dump()
+        fields["properties"].pop("metadata", None)
+        try:
+            return (_spec(ACT, f"{fields.get('description') or 'Carries out an action.'}", fields),)
+        except SchemaRefused as error:
+            raise ConfigError(f"The environment at {url} cannot be asked.", f"Its actions: {error}.") from error
 
     async def metadata(self, url: str) -> ServerMetadata:
         """What the server at ``url`` says of itself. Errors as for ``action``."""
@@ -224,11 +307,11 @@ class OpenEnvServers:
             ConfigError: its actions are more than one text.
         """
         schema = (await self._page(url, "schema", _Schema)).action
-        fields = [(name, schema.properties.get(name, _Property())) for name in schema.required]
-        if [field.type for _, field in fields] != ["string"]:
-            why = f"An action needs: {', '.join(schema.required)[:SHOWN] or 'nothing'}. Only one text can be asked for."
-            raise ConfigError(f"The environment at {url} cannot be asked.", why)
-        return fields[0][0]
+        fields = [schema.properties.get(name, {}).get("type") for name in schema.required]
+        if fields != ["string"]:
+            why = f"An action needs: {', '.join(schema.required)[:SHOWN] or 'nothing'}. A question wants one text."
+            raise ConfigError(f"The environment at {url} is no question.", why, "Add its episodes of steps: --steps")
+        return schema.required[0]
 
     async def _page(self, url: str, path: str, model: type[_M]) -> _M:
         try:
@@ -237,6 +320,8 @@ class OpenEnvServers:
             return model.model_validate_json(text or "")
         except TimeoutError as error:
             raise away(url, f"It answers nothing in {self._answer_s:g} s.") from error
+        except DependencyError as error:
+            raise away(url, error.why) from error
         except (ValidationError, RecursionError) as error:
             what = f"The environment at {url} cannot be believed."
             raise EnvironmentFaultError(what, f"Its /{path}: {_first(error)}.") from error

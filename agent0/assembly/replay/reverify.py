@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
+from typing import Any
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.artifact_store import artifact_store
@@ -23,7 +24,7 @@ from agent0.assembly.replay.stored_experiments import (
     start_of_run,
 )
 from agent0.assembly.runtime.plugins import known_handlers
-from agent0.assembly.runtime.port_openers import open_port
+from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.setting_entries import amended
 from agent0.errors import Agent0Error, ConfigError
@@ -35,7 +36,6 @@ from agent0.experiments.experiment_events import check_same, events_digest, expe
 from agent0.experiments.interchange.foreign_run import IMPORT
 from agent0.experiments.verdict_diff import VerdictPair, difference, recorded_opinion
 from agent0.infra.log.event_log import Log
-from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.provenance.fork_history import read_whole
 from agent0.run.lifecycle import RunState, evolve
@@ -90,7 +90,7 @@ class _Decider:
 
     name: str
     rules: VerificationConfig
-    sandbox: Sandbox
+    ports: Mapping[str, Any]
     artifacts: Artifacts
     stored: _RecordedVerdicts
     earlier: Mapping[str, Sequence[Event]]
@@ -113,7 +113,8 @@ class _Decider:
         event, state = case.cause.event, case.state
         try:
             ask = self._opinion(event, state)
-            return await verdicts(event, state, self.sandbox, ask, self.artifacts, self.rules)
+            beside = (ask, self.artifacts, self.rules, self.ports["environments"])
+            return await verdicts(event, state, self.ports["verifier_sandbox"], *beside, again=True)
         except Exception as error:  # a verifier is anybody's code: one old event must not end the rest
             if isinstance(error, Agent0Error) and error.kind.retryable:
                 raise
@@ -185,15 +186,16 @@ async def reverify(
         plan = planned(original, request.changes, request.asks)
         start = start_of("reverify", request.name, request.run, until, plan.verification.model_dump(mode="json"))
         check_same(name, begun, start)
-        sandbox = await open_port("verifier_sandbox", settings, artifacts := artifact_store(settings))
-        stack.push_async_callback(sandbox.close)
+        ports = await open_ports(("verifier_sandbox", "environments"), settings, artifact_store(settings), stack)
         stored = await _stored(log, request.run, start.until)
         stored_events = [r async for r in log.read(name)] if request.commit else []
         judge = open_judge(settings, plan, request.asks, name, log, stack)
-        work = _Decider(name, plan.verification, sandbox, artifacts, stored, _by_cause(stored_events), judge)
+        work = _Decider(
+            name, plan.verification, ports, artifact_store(settings), stored, _by_cause(stored_events), judge
+        )
         bound = settings.handlers.in_flight or known_handlers([HANDLER])[HANDLER].in_flight
         decide = partial(_decide_all, log, request, start.until, work, bound)
-        await prefetch(judge, request.asks, partial(decide, None, _quiet), wait)
+        await prefetch(judge, request.asks, partial(decide, None, lambda _: None), wait)
         writer = await _begin(log, request, name, start, stored_events)
         comparison = await decide(writer, report)
         summary = _summary(request, start, comparison, stored, _is_own(start_event, plan))
@@ -225,10 +227,6 @@ async def _finish(
 def _is_own(started: RunStarted, plan: RunConfig) -> bool:
     """Whether verifiers of ours made the run's verdicts, under the same settings."""
     return started.imported is None and RunConfig.recorded(started.config).verification == plan.verification
-
-
-def _quiet(_: Progress) -> None:
-    """Report nothing: this look decides nothing yet."""
 
 
 def planned(original: RunConfig, changes: Mapping[str, str], asks: Asks = "") -> RunConfig:

@@ -49,14 +49,18 @@ def openenv(
     url: Annotated[str, typer.Argument(metavar="URL", help="Its server, such as http://127.0.0.1:8010.")],
     name: Annotated[str, typer.Option("--name", help="What it is called here; else as it calls itself.")] = "",
     count: Annotated[int, typer.Option(min=1, max=MOST_TASKS, help="Seeds that are tried, from 0.")] = 100,
-    question: Annotated[str, typer.Option("--question", help="The field of an observation that asks.")] = "question",
+    question: Annotated[
+        str, typer.Option("--question", help="The field of an observation that asks; '' with --steps: all of it.")
+    ] = "question",
+    steps: Annotated[bool, typer.Option("--steps", help="Its episodes go over steps, each a call of a tool.")] = False,
     pairs: console.Set = None,
     as_json: console.Json = False,
 ) -> None:
-    """Add an environment that is served by OpenEnv's wire, and whose episodes have one step, a single text. Its first
-    observations are the tasks, and its reward is the verdict: 1 or more is right. Exit code 1 where none is a task."""
+    """Add an environment that is served by OpenEnv's wire, and whose episodes have one step, a single text, or go over
+    steps. Its first observations are the tasks, and the sum of its rewards is the verdict: 1 or more is right. Exit
+    code 1 where none is a task."""
     settings = flags.settings(None, pairs)
-    path, tried = console.run_async(lambda: add_openenv(settings, url, name, count, question))
+    path, tried = console.run_async(lambda: add_openenv(settings, url, name, count, question, steps=steps))
     refused = {task.name: task.why for task in tried if task.why}
     added = [task.name for task in tried if not task.why]
     if as_json:

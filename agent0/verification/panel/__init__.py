@@ -33,7 +33,8 @@ class VerificationContext:
 
     ``computed``: for each answer, whether a tool printed it without having been given it. ``rules``: the
     run's verification settings. ``ask``: the judge model, None where there is none. ``artifacts``: where work folders
-    are, ``environments`` what reaches those of others, None where nobody has any.
+    are, ``environments`` what reaches those of others, None where nobody has any. ``again``: it was judged before, and
+    is not to be believed what it recorded.
     """
 
     computed: tuple[bool, ...] = ()
@@ -41,6 +42,7 @@ class VerificationContext:
     ask: Opinion | None = None
     artifacts: Artifacts | None = None
     environments: Environments | None = None
+    again: bool = False
 
 
 @dataclass(frozen=True)

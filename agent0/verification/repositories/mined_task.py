@@ -6,7 +6,8 @@ from typing import Literal
 
 from agent0.errors import OperationError
 from agent0.events.base import Value
-from agent0.events.values import Artifact, Episode, Repository
+from agent0.events.episodes import Episode
+from agent0.events.values import Artifact, Repository
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.tools.snapshots import copy_folder, load

@@ -9,6 +9,7 @@ from agent0.evaluation.benchmarks import answers
 from agent0.evaluation.benchmarks.rows import RowError
 from agent0.evaluation.benchmarks.rows.question_columns import Columns
 from agent0.evaluation.benchmarks.rows.question_rows import LONGEST, QuestionRows, RowTask
+from agent0.events.episodes import STEPS
 from agent0.events.values import HARBOR, QUESTIONS, REPAIR, REVIEWING, TESTING, Artifact, Repository, SourceRow, Task
 from agent0.ports.storage import Dataset
 from agent0.rollout.teacher import normal
@@ -74,11 +75,13 @@ def _tasks(lines: list[str], name: str, domain: str, faults: list[RowError]) -> 
 
 def _of_episode(asked: EpisodeTask, domain: str) -> Task:
     """The first observation of an episode as a question; its environment decides, and has told no answer."""
+    steps = bool(asked.episode.tools)
     return Task(
         question=asked.statement,
-        domain=domain or "math",
+        domain=STEPS if steps else domain or "math",
         family=QUESTIONS,
         level=1,
         canonical=f"{QUESTIONS} {normal(asked.statement)}",
+        kind="long" if steps else "short",
         row=SourceRow(id=asked.id, answer="", episode=asked.episode),
     )

@@ -1,0 +1,73 @@
+"""Part of the rim: episodes of an environment as a folder of tasks, whichever way it is reached. A seed is a task where
+it asks the same twice, and what no earlier one asks."""
+
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+from agent0.assembly.environments.added import TriedTask
+from agent0.assembly.mining.mined_folder import SOLUTIONS, TASKS
+from agent0.errors import DependencyError
+from agent0.evaluation.benchmarks.rows.question_rows import LONGEST
+from agent0.events.episodes import Episode
+from agent0.ports.environments import EpisodeSession
+from agent0.rollout.teacher import normal
+from agent0.tools.episode import tools_digest
+from agent0.verification.repositories.mined_task import EpisodeTask
+
+Opened = Callable[[int], AbstractAsyncContextManager[EpisodeSession]]
+"""Begins the episode of a seed."""
+
+
+async def add_episodes(path: Path, count: int, opened: Opened, like: EpisodeTask) -> list[TriedTask]:
+    """Write the seeds below ``count`` that are tasks ``like`` this one to the folder ``path``; returns all that were
+    tried. Nothing is kept where none is a task.
+
+    Raises:
+        DependencyError: the environment is away, or the disk cannot be written.
+        EnvironmentFaultError: what it answers is no begin of an episode.
+    """
+    tasks, tried = dict[str, EpisodeTask](), list[TriedTask]()
+    for seed in range(count):
+        episode, asked, why = await _asked(opened, like.episode.model_copy(update={"seed": seed}))
+        why = why or ("it asks what an earlier one asks" if normal(asked) in tasks else "")
+        tried.append(TriedTask(f"seed-{seed:05}", why))
+        if not why:
+            changes = {"id": tried[-1].name, "statement": asked, "episode": episode}
+            tasks[normal(asked)] = like.model_copy(update=changes)
+    if tasks:
+        _keep(path, list(tasks.values()))
+    return tried
+
+
+async def _asked(opened: Opened, episode: Episode) -> tuple[Episode, str, str]:
+    """The episode with the digest of its tools, what it asks, and why it is no task."""
+    begins = []
+    for _ in range(2):
+        async with opened(episode.seed) as session:
+            begins.append((session.question, tools_digest(session.tools)))
+    (asked, digest), second = begins
+    episode = episode.model_copy(update={"tools": digest})
+    if (asked, digest) != second:
+        return episode, "", "it does not ask the same again"
+    if not normal(asked) or "\0" in asked or len(asked) > LONGEST:
+        return episode, "", f"its question is empty, has more than {LONGEST:,} characters, or a NUL"
+    return episode, asked, ""
+
+
+def _keep(path: Path, tasks: list[EpisodeTask]) -> None:
+    """Write the folder, whole or not at all."""
+    adding = path.with_name(f".{path.name}.adding")
+    try:
+        shutil.rmtree(adding, ignore_errors=True)
+        for folder in (TASKS, SOLUTIONS):
+            (adding / folder).mkdir(mode=0o700, parents=True)
+        for task in tasks:
+            (adding / TASKS / f"{task.id}.json").write_text(task.model_dump_json(), encoding="utf-8")
+        os.rename(adding, path)  # noqa: PTH104 (never over a folder that somebody made meanwhile)
+    except OSError as error:
+        raise DependencyError(f"The folder {path}", f"{error.strerror}.", "Free some space.") from error
+    finally:
+        shutil.rmtree(adding, ignore_errors=True)
