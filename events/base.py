@@ -243,3 +243,20 @@ def _loads(body: bytes | str) -> dict[str, Any]:
     if not isinstance(raw, dict):
         raise ValueError("a stored event is a JSON object")
     return raw
+
+
+TRACE_HEADER = "traceparent"
+"""Header of a message of the log: whoever consumes it and makes spans of its own joins the attempt's trace."""
+_VERSION, _SAMPLED = "00", "01"
+
+
+def trace_of(run: str, task: str, attempt: str) -> tuple[str, str]:
+    """The ids of an attempt's trace (16 bytes) and of its first span (8 bytes), in hex, as the W3C recommends trace
+    context. They follow from ids of the log, so every process names them alike."""
+    digest = sha256("/".join((run, task, attempt)))
+    return digest[:32], digest[32:48]
+
+
+def traceparent(run: str, task: str, attempt: str) -> str:
+    """The value of ``TRACE_HEADER`` for an event of an attempt."""
+    return "-".join((_VERSION, *trace_of(run, task, attempt), _SAMPLED))

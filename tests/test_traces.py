@@ -6,7 +6,7 @@ from contextlib import aclosing
 import pytest
 
 from agent0.assembly.telemetry.spans import otlp, spans_of
-from agent0.events.traces import HEADER
+from agent0.events.base import TRACE_HEADER
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.nats_server import Server
 from agent0.infra.log.reader import Query, pull
@@ -20,7 +20,7 @@ async def headers(log: Log) -> list[str]:
     found: list[str] = []
     async with aclosing(pull(log._link, Query(("a0.ev.>",), 0, headers_only=True))) as chunks:
         async for chunk in chunks:
-            found += [(one.message.headers or {})[HEADER] for one in chunk]
+            found += [(one.message.headers or {})[TRACE_HEADER] for one in chunk]
     return found
 
 

@@ -17,7 +17,7 @@ class EnvironmentFaultError(OperationError):
 
 
 @dataclass(frozen=True)
-class Observation:
+class StepOutcome:
     """What came of a step: a text, a finite reward (None: none), whether the episode has ended. ``refused``: the
     environment read the step and did not make it; the episode goes on."""
 
@@ -27,8 +27,8 @@ class Observation:
     refused: bool = False
 
 
-class EpisodeSession(Protocol):
-    """One episode under way."""
+class OpenEpisode(Protocol):
+    """One episode that an environment has begun and that goes on."""
 
     @property
     def question(self) -> str:
@@ -40,7 +40,7 @@ class EpisodeSession(Protocol):
         """What makes its steps; nothing where its one step is an answer."""
         ...
 
-    async def step(self, tool: str, arguments: Mapping[str, JsonValue]) -> Observation:
+    async def step(self, tool: str, arguments: Mapping[str, JsonValue]) -> StepOutcome:
         """Make a step by a call of ``tool``, one of ``tools``; empty: ``arguments`` are the action itself.
 
         Raises:
@@ -53,7 +53,7 @@ class EpisodeSession(Protocol):
 class Environments(Protocol):
     """Reaches environments of others where their episodes say they are."""
 
-    def opened(self, episode: Episode) -> AbstractAsyncContextManager[EpisodeSession]:
+    def opened(self, episode: Episode) -> AbstractAsyncContextManager[OpenEpisode]:
         """Begin ``episode`` anew.
 
         Raises:

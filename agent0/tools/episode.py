@@ -8,7 +8,7 @@ from agent0.events.base import Value, sha256
 from agent0.events.digest import digest_of
 from agent0.events.episodes import Episode, EpisodeStep
 from agent0.events.values import ToolResult, ToolState, ToolUse
-from agent0.ports.environments import EnvironmentFaultError, EpisodeSession
+from agent0.ports.environments import EnvironmentFaultError, OpenEpisode
 from agent0.ports.models import ToolSpec
 from agent0.tools.definition import VALUES, AnyArguments, ExternalTool, Tool
 from agent0.tools.results import shorten
@@ -20,7 +20,7 @@ MOST_CHARACTERS = 131_072
 
 
 class MadeStep(Value):
-    """A step as it was made, and what it came to."""
+    """A step as it was made: tool, arguments, and what it came to."""
 
     tool: str
     arguments: dict[str, Any]
@@ -57,7 +57,7 @@ def tools_digest(specs: Sequence[ToolSpec]) -> str:
     return digest_of([[spec.name, spec.description, spec.parameters] for spec in specs]) if specs else ""
 
 
-def check_begun(session: EpisodeSession, episode: Episode, question: str) -> None:
+def check_begun(session: OpenEpisode, episode: Episode, question: str) -> None:
     """Refuse an episode that is not the one that was added.
 
     Raises:
@@ -70,12 +70,12 @@ def check_begun(session: EpisodeSession, episode: Episode, question: str) -> Non
         raise DependencyError(f"The environment at {episode.url}", why, "Start it as it was; a run goes on by itself.")
 
 
-def episode_tools(session: EpisodeSession) -> dict[str, Tool]:
-    """The tools of ``session``, by name."""
+def episode_tools(session: OpenEpisode) -> dict[str, Tool]:
+    """The tools of ``session`` as those of an attempt, by name."""
     return {spec.name: _tool(session, spec) for spec in session.tools}
 
 
-def _tool(session: EpisodeSession, spec: ToolSpec) -> Tool:
+def _tool(session: OpenEpisode, spec: ToolSpec) -> Tool:
     async def run(work: Workspace, /, **arguments: Any) -> ToolResult:
         return await make_step(session, spec.name, arguments)
 
@@ -83,7 +83,7 @@ def _tool(session: EpisodeSession, spec: ToolSpec) -> Tool:
     return Tool(spec.name, run, AnyArguments, pure=False, states=VALUES, untrusted=True, foreign=foreign)
 
 
-async def make_step(session: EpisodeSession, tool: str, arguments: dict[str, Any]) -> ToolResult:
+async def make_step(session: OpenEpisode, tool: str, arguments: dict[str, Any]) -> ToolResult:
     """Make one step; what cannot be believed is a result that says so, and no step follows.
 
     Raises:

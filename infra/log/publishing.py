@@ -8,8 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pydantic import BaseModel
 
 from agent0.errors import DependencyError, LogError
-from agent0.events.base import Recorded
-from agent0.events.traces import HEADER, traceparent
+from agent0.events.base import TRACE_HEADER, Recorded, traceparent
 from agent0.infra.log.streams import MAX_MESSAGE
 
 MAX_BODY = MAX_MESSAGE - 4096
@@ -61,7 +60,7 @@ def marks(recorded: Recorded, newest: Mapping[str, int] | None = None, among: st
     if expected and among != recorded.subject:
         expected["Nats-Expected-Last-Subject-Sequence-Subject"] = among
     parent = traceparent(recorded.run, recorded.task, recorded.attempt)
-    return {"Nats-Msg-Id": recorded.id, HEADER: parent, **expected}
+    return {"Nats-Msg-Id": recorded.id, TRACE_HEADER: parent, **expected}
 
 
 class ServerRefusal(BaseModel):

@@ -13,8 +13,7 @@ from nats.js.errors import NotFoundError as NoStreamError
 
 from agent0.errors import LogError
 from agent0.events import event_types
-from agent0.events.base import TOKEN
-from agent0.events.traces import HEADER, traceparent
+from agent0.events.base import TOKEN, TRACE_HEADER, traceparent
 from agent0.infra.log.connection import ANSWER_S, Link, connect
 from agent0.infra.log.nats_server import Server
 from agent0.infra.log.publishing import PublishAnswer
@@ -103,7 +102,7 @@ async def _store(link: Link, part: Bodies) -> None:
 
 def _marks(subject: str, id: str) -> dict[str, str]:
     _, _, run, task, attempt, _ = subject.split(".")
-    return {"Nats-Msg-Id": id, HEADER: traceparent(run, task, attempt)}
+    return {"Nats-Msg-Id": id, TRACE_HEADER: traceparent(run, task, attempt)}
 
 
 async def _store_one_by_one(link: Link, part: Bodies) -> None:

@@ -17,7 +17,7 @@ from agent0.errors import ConfigError, DependencyError
 from agent0.events.episodes import Episode
 from agent0.infra.mcp.schema import SchemaRefused, harmless
 from agent0.infra.web.download import page
-from agent0.ports.environments import EnvironmentFaultError, Observation
+from agent0.ports.environments import EnvironmentFaultError, StepOutcome
 from agent0.ports.models import ToolSpec
 from agent0.tools.untrusted import visible
 
@@ -81,14 +81,14 @@ class _Schema(_Wire):
     action: _ActionSchema
 
 
-class _ListedTool(_Wire):
+class _OpenEnvTool(_Wire):
     name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
     description: str = ""
     input_schema: dict[str, JsonValue]
 
 
-class _Listing(_Wire):
-    tools: list[_ListedTool] = Field(min_length=1, max_length=MOST_TOOLS)
+class _OpenEnvTools(_Wire):
+    tools: list[_OpenEnvTool] = Field(min_length=1, max_length=MOST_TOOLS)
 
 
 class ServerMetadata(_Wire):
@@ -162,7 +162,7 @@ class OpenEnvSession:
         """The environment's own tools. Errors as for ``step``."""
         answer = await self.step({"type": "list_tools"})
         try:
-            listed = _Listing.model_validate({} if isinstance(answer, str) else answer.observation).tools
+            listed = _OpenEnvTools.model_validate({} if isinstance(answer, str) else answer.observation).tools
             return tuple(_spec(tool.name, tool.description, tool.input_schema) for tool in listed)
         except (ValidationError, SchemaRefused) as error:
             raise self._fault(f"no list of tools: {_first(error)}") from error
@@ -220,13 +220,13 @@ class OpenEnvEpisode:
     def __init__(self, session: OpenEnvSession, question: str, tools: tuple[ToolSpec, ...], calls: bool) -> None:
         self._session, self.question, self.tools, self._calls = session, question, tools, calls
 
-    async def step(self, tool: str, arguments: Mapping[str, JsonValue]) -> Observation:
-        """As ``EpisodeSession.step``."""
-        call = {"type": "call_tool", "tool_name": tool, "arguments": {**arguments}}
+    async def step(self, tool: str, arguments: Mapping[str, JsonValue]) -> StepOutcome:
+        """As ``OpenEpisode.step``."""
+        call: Mapping[str, JsonValue] = {"type": "call_tool", "tool_name": tool, "arguments": {**arguments}}
         seen = await self._session.step(call if self._calls else arguments)
         if isinstance(seen, str):
-            return Observation(seen, refused=True)
-        return Observation(shown(seen.observation), seen.reward, seen.done)
+            return StepOutcome(seen, refused=True)
+        return StepOutcome(shown(seen.observation), seen.reward, seen.done)
 
 
 def _first(error: ValidationError | RecursionError | SchemaRefused) -> str:

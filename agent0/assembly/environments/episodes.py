@@ -12,12 +12,12 @@ from agent0.assembly.mining.mined_folder import SOLUTIONS, TASKS
 from agent0.errors import DependencyError
 from agent0.evaluation.benchmarks.rows.question_rows import LONGEST
 from agent0.events.episodes import Episode
-from agent0.ports.environments import EpisodeSession
+from agent0.ports.environments import OpenEpisode
 from agent0.rollout.teacher import normal
 from agent0.tools.episode import tools_digest
 from agent0.verification.repositories.mined_task import EpisodeTask
 
-Opened = Callable[[int], AbstractAsyncContextManager[EpisodeSession]]
+Opened = Callable[[int], AbstractAsyncContextManager[OpenEpisode]]
 """Begins the episode of a seed."""
 
 

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from agent0.events.base import Recorded, sha256
+from agent0.events.base import Recorded, sha256, trace_of
 from agent0.events.models import ModelCalled
 from agent0.events.tasks import ResultVerified, TaskAttempted, ToolCalled
-from agent0.events.traces import trace_of
 from agent0.events.values import ToolState, Usage
 from agent0.projections.wording import describe
 

@@ -1,11 +1,11 @@
 """Verifies episodes by the rewards of their environments, each kind under a name of its own: right is the full reward,
 and what is no reward is undecided. Judged again, the steps are made again."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from agent0.events.episodes import OPENENV, Episode
 from agent0.events.values import Task
-from agent0.ports.environments import EnvironmentFaultError, EpisodeSession
+from agent0.ports.environments import EnvironmentFaultError, OpenEpisode
 from agent0.ports.sandbox import Sandbox
 from agent0.tools.episode import EpisodeRecord, check_begun, make_step
 from agent0.verification.panel import VerificationContext
@@ -13,10 +13,6 @@ from agent0.verification.verifiers import Verdict, verifier
 
 FULL = 1.0
 KINDS = (OPENENV, "gym", "verifiers", "tau2")
-
-
-def _of_kind(kind: str, task: Task) -> bool:
-    return bool(task.row and task.row.episode and task.row.episode.kind == kind)
 
 
 async def episodes(
@@ -29,8 +25,12 @@ async def episodes(
     return [by_answer[answer] for answer in answers]
 
 
+def _of(kind: str) -> Callable[[Task], bool]:
+    return lambda task: bool(task.row and task.row.episode and task.row.episode.kind == kind)
+
+
 for _kind in KINDS:
-    verifier(_kind, applies=lambda task, kind=_kind: _of_kind(kind, task), rank=0, informed=True)(episodes)
+    verifier(_kind, applies=_of(_kind), rank=0, informed=True)(episodes)
 
 
 async def _judged(episode: Episode, question: str, answer: str | None, context: VerificationContext) -> Verdict:
@@ -49,7 +49,7 @@ async def _judged(episode: Episode, question: str, answer: str | None, context: 
         return Verdict(None, error.why)
 
 
-async def _answered(session: EpisodeSession, episode: Episode, answer: str) -> Verdict:
+async def _answered(session: OpenEpisode, episode: Episode, answer: str) -> Verdict:
     """The verdict of an episode whose one step is the answer."""
     seen = await session.step("", {episode.action: answer})
     if seen.refused or not seen.done:
@@ -60,7 +60,7 @@ async def _answered(session: EpisodeSession, episode: Episode, answer: str) -> V
     return Verdict(seen.reward >= _full(episode), f"reward {seen.reward:g}", got=answer[:200])
 
 
-async def _again(session: EpisodeSession, episode: Episode, record: EpisodeRecord) -> Verdict:
+async def _again(session: OpenEpisode, episode: Episode, record: EpisodeRecord) -> Verdict:
     """The verdict of steps that are made again, and come to the same."""
     if not record.steps:
         return Verdict(None, "its steps are too long to be kept, so they cannot be made again")
