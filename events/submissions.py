@@ -1,15 +1,20 @@
-"""What a person has a student solve outside of any run, so that nothing is trained on it: one task, whether or not the
-student's run goes on, or a file of questions (``agent0 batch run``), where nothing is judged."""
+"""What a student is asked outside of any run, so that nothing is trained on it: a person's one task, whether or not the
+student's run goes on; a file of questions (``agent0 batch run``), where nothing is judged; turns of conversations that
+another program leads."""
 
 from typing import Any
 
 from pydantic import Field
 
 from agent0.events.base import Event
-from agent0.events.values import Artifact, Conversation, End, Task, Usage
+from agent0.events.values import Artifact, Capture, Conversation, End, Task, Trajectory, Turn, Usage
 
 PREFIX = "submission-"
 """Tokens of submitted tasks begin so. Behind it come the events of attempts as runs have them."""
+
+
+RECORDING = "recording-"
+"""Tokens of conversations that other programs lead begin so."""
 
 
 class TaskSubmitted(Event):
@@ -89,3 +94,24 @@ class BatchRunFinished(Event):
     answered: int
     unanswered: int
     failed: int
+
+
+class TurnAnswered(Event):
+    """A student answered a turn of a conversation that another program leads (``/v1/recordings/NAME``). ``turns`` are
+    what it was asked with, ``text`` is what it wrote; the tokens of both are the trajectory."""
+
+    student: str
+    """RUN/CHECKPOINT, or ``router/`` and a role."""
+    dialect: str
+    """How it was asked: chat, messages or responses."""
+    turns: tuple[Turn, ...] = ()
+    turns_artifact: Artifact | None = None
+    text: str
+    finish: str
+    trajectory: Trajectory | None = None
+    trajectory_artifact: Artifact | None = None
+    trajectory_problem: str = ""
+    usage: Usage = Usage()
+    model: str = ""
+    seed: int = 0
+    capture: Capture = ""

@@ -132,6 +132,7 @@ def test_the_story_has_every_kind_of_event_a_healthy_run_has() -> None:
         "ModelCalled CallRouted Batch StudentExamined BudgetChanged PriorityChanged RunLabelled RunDeleted"
     )
     other = (
+        "TurnAnswered",
         "TurnCompleted",
         "PolicyChanged",
         "Benchmark",

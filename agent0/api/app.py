@@ -39,8 +39,8 @@ from agent0.errors import Agent0Error, OperationError, escaped
 DESCRIPTION = """The runs of a data folder. The sequence of an event is the one cursor: `after` of a page of events, the
 id of a streamed one, and `at`, which shows anything as it was behind that event. Errors are problem documents
 (RFC 9457), `type` as the command line's exit codes have it."""
-CHATS = ("/v1/chat/", "/v1/models")
-"""Paths that clients of OpenAI's API call."""
+CHATS = ("/v1/chat/", "/v1/messages", "/v1/models", "/v1/recordings/", "/v1/responses")
+"""Paths that clients of others' APIs call."""
 PAGES = (routes, run_lists, study_routes, compare_routes, talking, searching)
 """Modules whose pages register, with one router, when they are imported."""
 ROUTED = (
@@ -72,6 +72,7 @@ def create_app(context: ApiContext) -> FastAPI:
     app.add_middleware(RequestMetrics, measures=measures)
     for module in ROUTED:
         app.include_router(module.router)
+    app.include_router(chats.router, prefix="/v1/recordings/{recording}", include_in_schema=False)
     app.add_api_route("/healthz", _healthy, operation_id="be_healthy", tags=["server"])
     app.add_api_route("/version", _version, operation_id="show_version", tags=["server"])
     _describe(app)

@@ -8,11 +8,12 @@ import openai
 import pytest
 from openai import OpenAI
 
-from agent0.api.openai.streams import is_live, live
+from agent0.api.openai.streams import ChatEvents, is_live, live
 from agent0.api.openai.wire import ChatRequest
 from agent0.assembly.routing.strategies import entry_of, rules_of
 from agent0.events.runs import RunStarted
 from agent0.infra.gateway.strategy_gateway import Plan, StrategyGateway
+from agent0.infra.gateway.streaming import streamed
 from agent0.infra.log.event_log import Log
 from agent0.ports.models import GenerateRequest, Sampling
 from agent0.settings import RoutingConfig
@@ -46,14 +47,14 @@ def client(tmp_path_factory: pytest.TempPathFactory, server: AnthropicStandIn) -
             yield held
 
 
-def streamed(client: OpenAI) -> Any:
+def stream_of(client: OpenAI) -> Any:
     return client.chat.completions.create(
         model="r1/base", messages=MESSAGES, stream=True, stream_options={"include_usage": True}
     )
 
 
 def test_parts_come_while_the_turn_is_written(client: OpenAI, server: AnthropicStandIn) -> None:
-    parts = [*streamed(client)]
+    parts = [*stream_of(client)]
     assert [one.choices[0].delta.content for one in parts if one.choices] == ["", "It i", "s 42.", None]
     assert parts[-2].choices[0].finish_reason == "stop" and parts[-1].usage.completion_tokens == 200
 
@@ -61,7 +62,7 @@ def test_parts_come_while_the_turn_is_written(client: OpenAI, server: AnthropicS
 def test_who_stops_reading_closes_the_connection_to_the_vendor(client: OpenAI, server: AnthropicStandIn) -> None:
     server.faults = ["slow"]
     server.gone.clear()
-    with streamed(client) as stream:
+    with stream_of(client) as stream:
         assert [next(stream).choices[0].delta.content for _ in range(2)] == ["", "It i"]
         assert not server.gone.is_set()
     assert server.gone.wait(30)
@@ -70,12 +71,12 @@ def test_who_stops_reading_closes_the_connection_to_the_vendor(client: OpenAI, s
 def test_a_turn_that_breaks_off_ends_with_an_error(client: OpenAI, server: AnthropicStandIn) -> None:
     server.faults, said = ["cut"] * 3, list[str]()
     with pytest.raises(openai.APIError, match="ended before it was whole"):
-        for part in streamed(client):
+        for part in stream_of(client):
             said.append(part.choices[0].delta.content)
     assert said == ["", "It i"] and server.faults == ["cut"] * 2  # for what was sent, nobody tried again
     server.faults = ["key"]
     with pytest.raises(openai.APIStatusError, match="refused the key"):
-        streamed(client)
+        stream_of(client)
 
 
 def test_a_server_without_a_log_routes_nothing(client: OpenAI) -> None:
@@ -93,7 +94,8 @@ async def events(
     plan = Plan("student", entry_of(strategy), rules_of(routing), {})
     gate = StrategyGateway([link(kept, first), link(kept, cloud, name="gpt-4o-mini")], first, plan, kept)
     asked = ChatRequest(model="m", messages=MESSAGES, stream=True, routed=routed)
-    response = await live(gate, asked, GenerateRequest(asked.turns(), Sampling(0.0, max_tokens=9), group="r1"), {})
+    request = GenerateRequest(asked.turns(), Sampling(0.0, max_tokens=9), group="r1")
+    response = await live(streamed(gate, request), ChatEvents(asked, {}))
     lines = [str(one) async for one in response.body_iterator]
     assert lines.pop() == "data: [DONE]\n\n"
     return [json.loads(line.removeprefix("data: ")) for line in lines]

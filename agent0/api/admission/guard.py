@@ -156,6 +156,8 @@ def _presented_key(headers: Headers) -> tuple[str, bool]:
     kind, _, text = headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":
         return text.strip(), False
+    if key := headers.get("x-api-key"):  # as clients of Anthropic's API send it
+        return key.strip(), False
     try:
         cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
     except CookieError:

@@ -1,9 +1,11 @@
 """Turns that were written, in the shape of OpenAI's API: whole, or in parts."""
 
 import json
+import secrets
 from collections.abc import Iterator, Sequence
 
 from agent0.api.openai.wire import ChatRequest
+from agent0.chat_format import OPEN
 from agent0.ports.models import Generation
 from agent0.rollout.parsing import parse_turn
 
@@ -30,7 +32,7 @@ def parts(request: ChatRequest, head: Json, generations: Sequence[Generation]) -
     ids = {"prompt_token_ids": [*generations[0].prompt_ids]} if request.return_token_ids else {}
     for number, generation in enumerate(generations):
         yield {**head, **ids, "choices": [delta({"role": "assistant", "content": ""}, number)]}
-        ids, (content, calls) = {}, _written(request, generation)
+        ids, (content, calls) = {}, written(request, generation)
         for text, token in _pieces(generation) if not calls else ():
             more: Json = {}
             if request.logprobs and token is not None:
@@ -41,7 +43,7 @@ def parts(request: ChatRequest, head: Json, generations: Sequence[Generation]) -
         if calls:
             listed = [{"index": n, **call} for n, call in enumerate(calls)]
             extra: Json = {"token_ids": [*generation.token_ids]} if request.return_token_ids else {}
-            extra |= {"logprobs": _logprobs(generation)} if request.logprobs else {}
+            extra |= {"logprobs": sampled_logprobs(generation)} if request.logprobs else {}
             yield {**head, "choices": [delta({"content": content, "tool_calls": listed}, number) | extra]}
         yield {**head, "choices": [delta({}, number) | {"finish_reason": "tool_calls" if calls else generation.finish}]}
     if request.stream_options and request.stream_options.include_usage:
@@ -73,27 +75,30 @@ def usage(generations: Sequence[Generation]) -> Json:
 
 
 def _choice(request: ChatRequest, number: int, generation: Generation) -> Json:
-    content, calls = _written(request, generation)
+    content, calls = written(request, generation)
     message: Json = {"role": "assistant", "content": content, "refusal": None}
     message |= {"tool_calls": calls} if calls else {}
-    logprobs, finish = _logprobs(generation) if request.logprobs else None, "tool_calls" if calls else generation.finish
+    finish = "tool_calls" if calls else generation.finish
+    logprobs = sampled_logprobs(generation) if request.logprobs else None
     body: Json = {"index": number, "message": message, "finish_reason": finish, "logprobs": logprobs}
     return body | ({"token_ids": [*generation.token_ids]} if request.return_token_ids else {})
 
 
-def _written(request: ChatRequest, generation: Generation) -> tuple[str | None, list[Json]]:
-    """The content of a message, and its tool calls, which are read from the text where tools were offered."""
+def written(request: ChatRequest, generation: Generation) -> tuple[str | None, list[Json]]:
+    """The content of a message, and its tool calls, which are read from the text where tools were offered. Who sends
+    both back asks for what the model wrote, token by token, where it writes calls as its template does."""
     calls = [call for call in parse_turn(generation.text).calls if not call.error] if request.specs() else []
     if not calls:
         return generation.text, []
-    before = generation.text.partition(calls[0].raw)[0].removesuffix("<tool_call>").strip()
+    before = generation.text.partition(calls[0].raw)[0]
+    before = before.rstrip().removesuffix(OPEN) if before.rstrip().endswith(OPEN) else before
     tool_calls: list[Json] = [
         {
-            "id": f"call_{number}",
+            "id": f"call_{secrets.token_hex(8)}",
             "type": "function",
             "function": {"name": call.name, "arguments": json.dumps(call.arguments)},
         }
-        for number, call in enumerate(calls)
+        for call in calls
     ]
     return before or None, tool_calls
 
@@ -116,7 +121,8 @@ def _pieces(generation: Generation) -> Iterator[tuple[str, int | None]]:
         yield generation.text[start:], None
 
 
-def _logprobs(generation: Generation) -> Json:
+def sampled_logprobs(generation: Generation) -> Json:
+    """The log-probabilities of a turn, token by token."""
     return {
         "content": [_logprob(generation, position) for position in range(len(generation.logprobs))],
         "refusal": None,

@@ -1,9 +1,8 @@
-"""``/v1/chat/completions`` and ``/v1/models`` over the checkpoints of all runs and the models of roles."""
+"""``/v1/chat/completions``, ``/v1/messages``, ``/v1/responses`` and ``/v1/models`` over the checkpoints of all runs and
+the models of roles."""
 
-import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterable
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -12,24 +11,22 @@ from starlette.responses import StreamingResponse
 
 from agent0.api.context import ApiContext, Context
 from agent0.api.openai.answers import Json, parts, whole
-from agent0.api.openai.streams import DONE, MEDIA, as_event, is_live, live
+from agent0.api.openai.asking import Recording, answers, pieces, prepared
+from agent0.api.openai.messages import MessageEvents, MessagesRequest, message_body
+from agent0.api.openai.responses_api import ResponseEvents, ResponsesRequest, response_body
+from agent0.api.openai.streams import DONE, MEDIA, ChatEvents, as_event, is_live, live
 from agent0.api.openai.wire import ROUTED, ChatRequest
 from agent0.api.problems import responses
-from agent0.assembly.models.students import adapter_of, student
+from agent0.assembly.models.students import student
 from agent0.assembly.routing.asking import ROLES, actor_of
-from agent0.assembly.routing.billing import check_routing
-from agent0.errors import ConfigError
-from agent0.ports.models import GenerateRequest
 from agent0.projections.base import Row
 from agent0.projections.checkpoints import registry
-from agent0.projections.runs import list_runs, show_run
-from agent0.settings import ActorConfig, RunConfig
+from agent0.projections.runs import list_runs
 from agent0.state.run_state import BASE
-from agent0.tasks.seeds import derive_seed
 
 router = APIRouter(prefix="/v1", tags=["models"], responses=responses(402))
 MOST = 1000
-_STREAMED: dict[int | str, Row] = {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}}
+STREAMED: dict[int | str, Row] = {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}}
 
 
 @router.get("/models", operation_id="list_models")
@@ -52,26 +49,40 @@ def model(context: Context, model: Annotated[str, Path(max_length=200)]) -> Row:
     return _model(f"{run}/{checkpoint['checkpoint']}", checkpoint.get("trained"))
 
 
-@router.post("/chat/completions", operation_id="complete_chat", responses=_STREAMED)
-async def chat(context: Context, body: ChatRequest) -> Any:
+@router.post("/chat/completions", operation_id="complete_chat", responses=STREAMED)
+async def chat(context: Context, body: ChatRequest, recording: Recording) -> Any:
     """The next turn of a conversation by a checkpoint, or by `router/` and a role: that role's model of the server's
     settings, with its strategy, stand-ins and budgets. `return_token_ids` gives the ids of prompt and answer as the
     model saw and drew them, never encoded again. A chat is no part of a run: of it only calls that cost money are
-    recorded. `stream` sends a turn while it is written, where it is one of text alone and no strategy has yet to choose
-    between answers."""
-    actor, request, name = await asyncio.to_thread(_prepared, context, body)
-    model = context.require_models().open(actor)
-    first = request.sampling.seed
-    seeds = [first, *(derive_seed(first, "choice", n) for n in range(1, body.n or 1))]
-    drawn = [replace(request, sampling=body.sampling(seed)) for seed in seeds]
+    recorded, unless its address begins with `/v1/recordings/NAME`: then every turn is, with its tokens. `stream` sends
+    a turn while it is written, where it is one of text alone and no strategy has yet to choose between answers."""
+    chat = await prepared(context, body, recording)
     created = int(datetime.now(UTC).timestamp())
-    head: Json = {"id": f"chatcmpl-{secrets.token_hex(12)}", "created": created, "model": name}
+    head: Json = {"id": f"chatcmpl-{secrets.token_hex(12)}", "created": created, "model": chat.name}
     if is_live(body):
-        return await live(model, body, drawn[0], head)
-    written = await asyncio.gather(*(model.generate(sample) for sample in drawn))
+        return await live(pieces(context, chat), ChatEvents(body, head))
+    written = await answers(context, chat)
     if body.stream:
         return StreamingResponse(_sent(parts(body, head, written)), media_type=MEDIA)
     return whole(body, head, written)
+
+
+@router.post("/messages", operation_id="create_message", responses=STREAMED)
+async def message(context: Context, body: MessagesRequest, recording: Recording) -> Any:
+    """The same in the shape of Anthropic's Messages API."""
+    chat = await prepared(context, body.chat(), recording, "messages")
+    if body.stream:
+        return await live(pieces(context, chat), MessageEvents(chat.body, chat.name))
+    return message_body(chat.body, chat.name, (await answers(context, chat))[0])
+
+
+@router.post("/responses", operation_id="create_response", responses=STREAMED)
+async def response(context: Context, body: ResponsesRequest, recording: Recording) -> Any:
+    """The same in the shape of OpenAI's Responses API. Nothing is stored under the id of a response."""
+    chat = await prepared(context, body.chat(), recording, "responses")
+    if body.stream:
+        return await live(pieces(context, chat), ResponseEvents(body, chat.body, chat.name))
+    return response_body(body, chat.body, chat.name, (await answers(context, chat))[0])
 
 
 def _routed(context: ApiContext) -> list[str]:
@@ -83,37 +94,6 @@ async def _sent(rows: Iterable[Json]) -> AsyncIterator[str]:
     for row in rows:
         yield as_event(row)
     yield DONE
-
-
-def _actor(context: ApiContext, plan: RunConfig, body: ChatRequest) -> ActorConfig:
-    """The student, with the models that stand in for it where they may.
-
-    Raises:
-        ConfigError: its run names none. OperationError: the server has no log to charge them to.
-    """
-    if body.routed:
-        context.require_log()
-    if body.routed and not plan.student.distil_from:
-        fix = "Its run needs run.student.distil_from; or leave `routed` out."
-        raise ConfigError("No model stands in for this student.", "", fix)
-    return plan.student.in_rollouts() if body.routed else plan.student
-
-
-def _prepared(context: ApiContext, body: ChatRequest) -> tuple[ActorConfig, GenerateRequest, str]:
-    """The settings of the model that is asked, what it is asked, and its full name."""
-    seed = secrets.randbits(62) if body.seed is None else body.seed
-    if body.model.startswith(ROUTED):
-        context.require_log()  # what is asked there may cost something, and the log has the budgets
-        check_routing(context.settings)
-        actor = actor_of(context.settings, body.model.removeprefix(ROUTED))
-        return actor, GenerateRequest(body.turns(), body.sampling(seed), body.specs(), group="chat"), body.model
-    with context.tables() as db:
-        run, checkpoint = student(db, body.model)
-        plan = RunConfig.recorded(show_run(db, run)["config"])
-    name = f"{run}/{checkpoint['checkpoint']}"
-    adapter = adapter_of(context.artifacts, name, checkpoint)
-    request = GenerateRequest(body.turns(), body.sampling(seed), body.specs(), adapter, group="chat")
-    return _actor(context, plan, body), request, name
 
 
 def _model(name: str, time: str | None) -> Row:

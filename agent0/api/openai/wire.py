@@ -19,25 +19,27 @@ ROUTED = "router/"
 """What the name of a role's model begins with."""
 
 
-class _MessagePart(BaseModel):
+class MessagePart(BaseModel):
+    """Base of what a request is made of: fields that are not known are ignored."""
+
     model_config = ConfigDict(extra="ignore")
 
 
-class TextPart(_MessagePart):
+class TextPart(MessagePart):
     """A part of a message, the one kind that is read."""
 
     type: Literal["text"]
     text: str
 
 
-class Called(_MessagePart):
+class Called(MessagePart):
     """The function of a tool call; ``arguments`` is JSON as text."""
 
     name: Name
     arguments: str = "{}"
 
 
-class ToolCall(_MessagePart):
+class ToolCall(MessagePart):
     """A tool call that an earlier assistant turn made."""
 
     id: str = ""
@@ -45,7 +47,7 @@ class ToolCall(_MessagePart):
     function: Called
 
 
-class Message(_MessagePart):
+class Message(MessagePart):
     """A message of the conversation so far, in OpenAI's roles."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
@@ -56,10 +58,11 @@ class Message(_MessagePart):
     def text(self) -> str:
         """Its words, tool calls as the model writes them behind."""
         parts = [self.content] if isinstance(self.content, str) else [part.text for part in self.content or ()]
-        return "".join([*parts, *(_as_written(call.function) for call in self.tool_calls or ())])
+        calls = "\n".join(_as_written(call.function) for call in self.tool_calls or ())
+        return "".join([*parts, calls])
 
 
-class FunctionDefinition(_MessagePart):
+class FunctionDefinition(MessagePart):
     """A tool that the model may call, with its schema."""
 
     name: Name
@@ -67,26 +70,26 @@ class FunctionDefinition(_MessagePart):
     parameters: dict[str, object] = {}
 
 
-class Tool(_MessagePart):
+class Tool(MessagePart):
     """A tool, wrapped as OpenAI's API wraps a function."""
 
     type: Literal["function"] = "function"
     function: FunctionDefinition
 
 
-class Format(_MessagePart):
+class Format(MessagePart):
     """What an answer is to be: text, nothing else."""
 
     type: Literal["text"]
 
 
-class StreamOptions(_MessagePart):
+class StreamOptions(MessagePart):
     """Whether the last part of a stream counts tokens."""
 
     include_usage: bool = False
 
 
-class ChatRequest(_MessagePart):
+class ChatRequest(MessagePart):
     """A request for the next turn of a conversation. ``return_token_ids`` adds ``prompt_token_ids`` and, in each
     choice, ``token_ids``. Log-probabilities are those of the distribution that was sampled from. ``routed``: models
     that stand in for the student may answer, as its run's strategy chooses (``run.student.distil_from``). ``served_by``

@@ -77,7 +77,7 @@ async def say(request: Request, context: Context) -> Response:
         body = ChatRequest(model=form["model"], messages=[*before, {"role": "user", "content": form["message"]}])
     except (ValueError, TypeError) as error:  # pydantic's is one
         raise unfit(ValueError(str(error))) from error
-    reply: Row = await complete(context, body)
+    reply: Row = await complete(context, body, "")
     messages = [message.model_dump(include={"role", "content"}) for message in body.messages]
     answer = {"role": "assistant", "content": reply["choices"][0]["message"]["content"] or ""}
     return _shown(request, context, form["model"], [*messages, answer])

@@ -1,18 +1,26 @@
-"""Part of the rim: a file of another framework's attempts becomes a run of the log, all of it or nothing."""
+"""Part of the rim: a file of another framework's attempts, or what another program had a student of ours write, becomes
+a run of the log, all of it or nothing."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.replay.stored_experiments import append_new
+from agent0.assembly.runtime.read_models import sound_log
 from agent0.assembly.runtime.stamping import code_rev, utc_now
+from agent0.errors import NotFoundError
 from agent0.events.base import sha256
+from agent0.events.submissions import RECORDING, TurnAnswered
 from agent0.events.values import Artifact
+from agent0.experiments.interchange import openenv
 from agent0.experiments.interchange.foreign_run import ForeignFile, events_of
 from agent0.experiments.interchange.formats import foreign_file
+from agent0.experiments.interchange.recorded import RecordedTurn, traces
 from agent0.infra.storage.datasets import load
-from agent0.ports.storage import Artifacts
+from agent0.ports.storage import Artifacts, Dataset
+from agent0.rollout.claim_check import redeem, redeem_turns
 from agent0.settings import Settings
 
 
@@ -53,7 +61,31 @@ async def import_trajectories(settings: Settings, path: Path, format: str) -> Tr
     Raises:
         ConfigError: the file cannot be read, or is of no known format. RowError: a row of it is none.
     """
-    file = foreign_file(load(path), format)
+    return await _stored(settings, foreign_file(load(path), format))
+
+
+async def import_recording(settings: Settings, name: str) -> TraceImport:
+    """Write the conversations of the recording ``name``, as far as they are recorded, as a run; once there is more of
+    them, it is another.
+
+    Raises:
+        NotFoundError: nothing is recorded under this name.
+    """
+    turns, artifacts = list[RecordedTurn](), artifact_store(settings)
+    async with sound_log(settings) as log:
+        async for stored in log.read(f"{RECORDING}{name}", [TurnAnswered.__name__]):
+            event = stored.event
+            assert isinstance(event, TurnAnswered)  # noqa: S101 - only these are read
+            prompt = redeem_turns(event.turns, event.turns_artifact, artifacts)
+            turns.append(RecordedTurn(event, prompt, redeem(event.trajectory, event.trajectory_artifact, artifacts)))
+    if not turns:
+        fix = f"Let a program ask at /v1/recordings/{name} first."
+        raise NotFoundError(f"Nothing is recorded under {name!r}.", "", fix)
+    text = "".join(f"{json.dumps(trace)}\n" for trace in traces(turns))
+    return await _stored(settings, foreign_file(Dataset(f"{RECORDING}{name}", text, sha256(text)), openenv.NAME))
+
+
+async def _stored(settings: Settings, file: ForeignFile) -> TraceImport:
     waiting, artifacts = _WaitingArtifacts(), artifact_store(settings)
     events = events_of(file, waiting, utc_now(), code_rev())
     for artifact, content in waiting.contents.items():

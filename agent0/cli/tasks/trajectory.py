@@ -13,7 +13,7 @@ import typer
 
 from agent0.assembly.api.trajectories import transcript_of
 from agent0.assembly.log.artifact_store import artifact_store
-from agent0.assembly.trajectories.import_trajectories import TraceImport, import_trajectories
+from agent0.assembly.trajectories.import_trajectories import TraceImport, import_recording, import_trajectories
 from agent0.assembly.trajectories.token_check import check_tokens
 from agent0.cli import console, flags, lookup
 from agent0.errors import ConfigError, GateError
@@ -160,12 +160,17 @@ def _exported(
 def import_(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows or documents; .gz and Parquet, too.")],
     format: Annotated[ForeignFormat, typer.Option(help="What wrote it; without it the file's own fields say so.")] = "",
+    recorded: Annotated[bool, typer.Option("--recorded", help="FILE is a NAME of /v1/recordings/NAME.")] = False,
     as_json: console.Json = False,
 ) -> None:
-    """Import attempts that another framework recorded as a run, with its verdicts and rewards under their own name.
-    What no event keeps of a line is named. The same file again is the same run."""
+    """Import attempts that another framework recorded as a run, with its verdicts and rewards under their own name; or
+    those that a program made with a student of ours at the address /v1/recordings/NAME. What no event keeps of a line
+    is named. The same file again is the same run."""
     settings = flags.settings()
-    result = console.run_async(lambda: import_trajectories(settings, file, format))
+    if recorded:
+        result = console.run_async(lambda: import_recording(settings, str(file)))
+    else:
+        result = console.run_async(lambda: import_trajectories(settings, file, format))
     if as_json:
         lines = [{"line": attempt.location, "losses": attempt.losses} for attempt in result.file.attempts]
         counts = {"tasks": result.tasks, "attempts": len(lines), "events": result.stored}
