@@ -322,6 +322,7 @@ COMMANDS: Mapping[str, str | Noun] = {
             "list": "tasks.trajectory:list_",
             "show": "tasks.trajectory:show",
             "search": "tasks.trajectory:search",
+            "fork": "tasks.trajectory:fork",
             "export": "tasks.trajectory:export",
             "import": "tasks.trajectory:import_",
             "verify": "tasks.trajectory:verify",

@@ -197,6 +197,7 @@ agent0 tool mcp search
 agent0 trajectory list LAST --wrong
 agent0 trajectory show t0-003-a0 LAST
 agent0 trajectory search print --run LAST
+agent0 trajectory fork t0-003-a0 LAST --turn 1 -n 4
 agent0 trajectory export LAST --format trl
 agent0 trajectory export LAST --format atif
 agent0 trajectory import results.jsonl

@@ -83,7 +83,7 @@ def pending_rewards(event: Event, run: RunState, policy: RewardConfig | None = N
         case ResultVerified(task=task) if (task_state := run.tasks.get(task)) and is_rewarded_verdict(
             event, task_state
         ):
-            students = [] if together else [_student(run, rules, task, event.attempt)]
+            students = [] if together else [student_reward(run, rules, task, event.attempt)]
             return [*students, *_closed(run, rules, together)]
         case ReactionDropped(failed_handler=handler) if handler != MEASURING:
             return _closed(run, rules, together)
@@ -112,7 +112,7 @@ def _closed(run: RunState, rules: RewardConfig, together: bool) -> list[PendingR
     if task_state is None or task_state.closed:
         return []
     judged = [name for name, attempt in task_state.attempts.items() if attempt.verified and not attempt.dropped]
-    students = [_student(run, rules, task, name) for name in judged if together]
+    students = [student_reward(run, rules, task, name) for name in judged if together]
     if run.measures_gain:
         return students
     return [*students, PendingReward(run, rules, task, "teacher", _closing(task_state))]
@@ -127,7 +127,8 @@ def _measured(run: RunState, rules: RewardConfig) -> list[PendingReward]:
     return [PendingReward(run, rules, name, "teacher", _closing(run.tasks[name])) for _, name in waiting]
 
 
-def _student(run: RunState, rules: RewardConfig, task: str, name: str) -> PendingReward:
+def student_reward(run: RunState, rules: RewardConfig, task: str, name: str) -> PendingReward:
+    """The reward of the attempt ``name`` at ``task``, as far as both are known to ``run``."""
     attempt = run.tasks[task].attempts[name]
     facts = {
         "correct": attempt.correct,

@@ -1,22 +1,24 @@
-"""Between events and attempts: the conditions that a request and its run set, and the events that a turn results in."""
+"""Between events and attempts: the conditions that a request and its run set, the events that a turn results in, and an
+attempt rebuilt from these."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from itertools import groupby
 from typing import TypedDict
 
 from agent0.errors import DependencyError
 from agent0.events.base import Event
 from agent0.events.tasks import AttemptRequested, TaskAttempted, ToolCalled, TurnCompleted
-from agent0.events.values import Artifact, Conversation, End, Task
+from agent0.events.values import Artifact, Conversation, End, Task, Trajectory, Turn
 from agent0.ports.environments import Environments
-from agent0.ports.models import Models
+from agent0.ports.models import GenerateRequest, Generation, Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.ports.web import Web
 from agent0.rollout.attempt import AttemptProgress, AttemptResult
 from agent0.rollout.claim_check import claim, claim_turns, put_progress
-from agent0.rollout.student import Conditions, conclude, start_folder, student_of
+from agent0.rollout.student import Conditions, begin, conclude, start_folder, step, student_of, student_prompt
 from agent0.rollout.tool_patterns import repeated
 from agent0.state.run_state import RunState
 from agent0.tools.cache import ToolCache
@@ -200,3 +202,71 @@ def conversation_fields(result: AttemptResult, artifacts: Artifacts) -> Conversa
         "conversation": inline,
         "conversation_artifact": stored,
     }
+
+
+class RecordedTurns:
+    """Plays ``agent0.ports.models.Model`` for one attempt: writes the turns that it wrote."""
+
+    name = "recorded"
+
+    def __init__(self, turns: Sequence[Generation]) -> None:
+        self._turns = list(turns)
+
+    async def generate(self, request: GenerateRequest) -> Generation:
+        """The next turn, whatever is asked."""
+        return self._turns.pop(0)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def beginning(task: Task, conditions: Conditions) -> AttemptProgress:
+    """The attempt at ``task`` under ``conditions`` before its first turn."""
+    prompt = student_prompt(conditions.config, task.domain, long=task.kind == "long")
+    return begin(task, prompt, conditions.config, conditions.tools).but(work=conditions.start)
+
+
+async def replayed(
+    task: Task, transcript: Sequence[Turn], trajectory: Trajectory | None, turns: int, keep: int, conditions: Conditions
+) -> tuple[AttemptProgress, int]:
+    """Make the first ``keep`` of an attempt's ``turns`` turns again: recorded texts, tool calls carried out anew in a
+    fresh work folder. Returns the attempt with the recorded messages, and how many tool outputs came out otherwise.
+
+    Raises:
+        DependencyError, TransientError: as for ``step``.
+        ValueError: the attempt ends before, or has other messages: its settings are not those it was made under.
+    """
+    written = [turn for turn in transcript if turn.role == "assistant"][-turns:]
+    conditions = replace(conditions, model=RecordedTurns(_generations(written, trajectory)))
+    progress = beginning(task, conditions)
+    while len(progress.written) < keep and progress.end is None:
+        progress = await step(progress, conditions)
+    recorded = transcript[: len(progress.transcript)]
+    if progress.end or [turn.role for turn in recorded] != [turn.role for turn in progress.transcript]:
+        raise ValueError("its calls come out otherwise")
+    pairs = [*zip(progress.transcript, recorded, strict=True)]
+    kept = tuple(again.model_copy(update={"content": before.content}) for again, before in pairs)
+    return progress.but(transcript=kept), sum(again.content != before.content for again, before in pairs)
+
+
+def _generations(written: Sequence[Turn], trajectory: Trajectory | None) -> list[Generation]:
+    """The recorded turns, with their tokens where each is one stretch of the trajectory."""
+    stretches = _stretches(trajectory.mask) if trajectory else []
+    if trajectory is None or len(stretches) != len(written):
+        return [Generation(turn.content) for turn in written]
+    return [
+        Generation(
+            turn.content, trajectory.token_ids[a:b], trajectory.logprobs[a:b], prompt_ids=trajectory.token_ids[:a]
+        )
+        for turn, (a, b) in zip(written, stretches, strict=True)
+    ]
+
+
+def _stretches(mask: Sequence[int]) -> list[tuple[int, int]]:
+    """Where each stretch of sampled tokens begins and ends."""
+    at, stretches = 0, list[tuple[int, int]]()
+    for sampled, group in groupby(mask):
+        size = len([*group])
+        stretches += [(at, at + size)] if sampled else []
+        at += size
+    return stretches

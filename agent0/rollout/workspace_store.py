@@ -13,10 +13,12 @@ from agent0.tools.snapshots import Files, entries, load, save
 
 
 class Scratch:
-    """An in-memory artifact store for attempts whose folders no event names."""
+    """An in-memory artifact store for attempts whose folders no event names; what was not put here is read from
+    ``behind``."""
 
-    def __init__(self) -> None:
+    def __init__(self, behind: Artifacts | None = None) -> None:
         self._held: dict[str, bytes] = {}
+        self._behind = behind
 
     def put(self, data: bytes, media: str = "application/octet-stream") -> Artifact:
         """Hold ``data`` in memory under its sha256."""
@@ -28,8 +30,10 @@ class Scratch:
         """The content.
 
         Raises:
-            NotFoundError: it was never put here.
+            NotFoundError: it was never put here, and is not ``behind``.
         """
+        if artifact.sha256 not in self._held and self._behind:
+            return self._behind.get(artifact)
         if artifact.sha256 not in self._held:
             raise NotFoundError(f"Artifact {artifact.sha256[:12]} is not of this attempt.")
         return self._held[artifact.sha256]

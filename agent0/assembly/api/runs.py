@@ -1,19 +1,20 @@
 """Part of the rim: a run as an object."""
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol, Self
 
 from agent0.assembly.api.arguments import checked_methods
-from agent0.assembly.api.calls import Say
+from agent0.assembly.api.calls import Say, run_sync
 from agent0.assembly.api.handles import AsyncRun, RunHandle
 from agent0.assembly.api.rows import Rows
 from agent0.assembly.api.trajectories import Trajectory, transcript_of
 from agent0.assembly.api.transports import Transport
 from agent0.assembly.tracking.measured import measured
 from agent0.assembly.tracking.sinks import export
+from agent0.assembly.trajectories.turn_values import TurnValues, measure_turns
 from agent0.projections.attempts import list_attempts, show_attempt
 from agent0.projections.base import Row
 from agent0.projections.evaluation_items import list_items
@@ -153,6 +154,13 @@ class Run(RunHandle):
                 rows = list_attempts(db, self.id, correct=correct, limit=-1)
         for row in rows:
             yield self.trajectory(row["attempt"])
+
+    def turn_values(
+        self, attempt: str, turns: Sequence[int] | None = None, *, n: int = 16, seed: int = 0
+    ) -> TurnValues:
+        """Monte-Carlo values of an attempt's turns (None: of all), ``n`` continuations each, as `agent0 trajectory
+        fork` measures them; errors as for ``agent0.assembly.trajectories.turn_values.measure_turns``."""
+        return run_sync(lambda: measure_turns(self.folder.settings, self.id, attempt, turns, n, seed))
 
     def explain(self, name: str) -> Rows:
         """The receipts of a task or an attempt: each part with its inputs, value and weight.

@@ -292,7 +292,7 @@ async def _score(bench: BenchmarkContext, entry: Benchmark, items: Sequence[Item
     async def score_item(item: Item, sample: int) -> None:
         async with room:
             scored = await bench.wait.through(partial(score_sample, bench, entry, item, mode, sample))
-            await bench.log.append([_named(bench.run, scored)])
+            await bench.log.append([scored_event(bench.run, scored)])
         bench.scored.append(scored)
         earlier.append(scored)
         say()
@@ -306,8 +306,8 @@ async def _score(bench: BenchmarkContext, entry: Benchmark, items: Sequence[Item
         bench.paces[entry.name, mode] = len(todo) / max(time.monotonic() - start, 1e-6)
 
 
-def _named(run: str, scored: ItemScored) -> Recorded:
-    """Under an id that the same sample has whenever it is scored."""
+def scored_event(run: str, scored: ItemScored) -> Recorded:
+    """The event of a sample, under an id that it has whenever it is scored."""
     name = effect_id(run, f"{scored.benchmark}/{scored.item}/{scored.mode}", scored.sample)
     return recorded(run, scored).model_copy(update={"id": name})
 

@@ -5,6 +5,7 @@ import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,6 +16,7 @@ from agent0.assembly.api.trajectories import transcript_of
 from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.trajectories.import_trajectories import TraceImport, import_recording, import_trajectories
 from agent0.assembly.trajectories.token_check import check_tokens
+from agent0.assembly.trajectories.turn_values import MOST, measure_turns, value_lines
 from agent0.cli import console, flags, lookup
 from agent0.errors import ConfigError, GateError
 from agent0.experiments.interchange.formats import written
@@ -117,6 +119,32 @@ def search(
 def _marked(snippet: list[Row]) -> str:
     """The snippet on one line, its matches in angle brackets."""
     return " ".join("".join(f"«{part['text']}»" if part["match"] else part["text"] for part in snippet).split())
+
+
+def fork(
+    attempt: Annotated[str, typer.Argument(metavar="ATTEMPT", help="Attempt id, for example t0-003-a2.")],
+    run: console.Run = "LAST",
+    turn: Annotated[str, typer.Option(help="Turns that stay: a number, several as 2,3, or all; 0: none.")] = "all",
+    n: Annotated[int, typer.Option("--n", "-n", min=1, max=MOST, help="Continuations of each turn.")] = 16,
+    seed: Annotated[int, typer.Option(min=0, help="Draws the continuations.")] = 0,
+    as_json: console.Json = False,
+) -> None:
+    """Monte-Carlo value of a turn: the attempt goes on from there under fresh seeds, with the same messages and work
+    folder; each continuation is verified and rewarded as in its run, and recorded as an evaluation of its own. The same
+    command goes on where it was cut."""
+    turns, name = _turns(turn), lookup.run_id(run)
+    settings = flags.settings()
+    result = console.run_async(
+        lambda: measure_turns(settings, name, attempt, turns, n, seed, console.say),
+        stopping="Stopped; what is recorded is kept. The same command goes on.",
+    )
+    if as_json:
+        console.data(asdict(result))
+        return
+    console.print_lines(value_lines(result))
+    rows = [{name: _rounded(value) for name, value in asdict(each).items()} for each in result.values]
+    columns = ("turn", "n", "reward", "lower95", "upper95", "change", "change_lower95", "change_upper95", "right")
+    console.table(rows, False, (*columns, "right_lower95", "right_upper95", "undecided"))
 
 
 def export(
@@ -277,3 +305,17 @@ def _subgoals(subgoals: list[str], answers: list[str | None], verdicts: list[Row
     right: list[bool | None] = next((verdict["subgoals"] for verdict in verdicts if verdict["subgoals"]), [])
     rows = zip_longest(subgoals, answers[: len(subgoals)], right[: len(subgoals)])
     return [{"step": n, "wanted": w, "answer": a, "correct": r} for n, (w, a, r) in enumerate(rows, 1)]
+
+
+def _turns(text: str) -> list[int] | None:
+    """The turns that a user named; None for all."""
+    if text.strip() == "all":
+        return None
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not all(part.isascii() and part.isdigit() and len(part) < 5 for part in parts):
+        raise ConfigError(f"{text[:80]!r} names no turns.", "", "Write --turn 2, --turn 1,2 or --turn all.")
+    return [int(part) for part in parts]
+
+
+def _rounded(value: float | None) -> float | None:
+    return round(value, 3) if isinstance(value, float) else value
