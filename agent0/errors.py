@@ -97,6 +97,10 @@ class RefusedError(OperationError):
     """A model cannot be asked so, or its server refused the request, before a word was written: nobody sends a bill."""
 
 
+class ContextFullError(RefusedError):
+    """What a model was to read, with room for a turn, does not fit into its context window."""
+
+
 class StreamBrokenError(OperationError):
     """A turn broke off after a part of it had been passed on: no other model may go on with it. Charged in full."""
 

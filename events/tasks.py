@@ -208,6 +208,9 @@ class TaskAttempted(Event):
     own."""
     foreign: ForeignLine | None = None
     """Where it stands in the file that it was imported from; None: a student of ours made it."""
+    compacted: int = 0
+    """Tool outputs that its transcript has shortened, as the context was full. The calls' events have them whole; what
+    was written before that is read in the trajectory, and not trained on."""
 
 
 class ResultVerified(Event):

@@ -93,6 +93,7 @@ class World:
             "models": Opened(Playback(self.texts)),
             "web": None,
             "tools": tools(),
+            "environments": None,
         }
 
     async def react(self, event: Event, **ports: Any) -> list[Event]:

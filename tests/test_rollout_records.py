@@ -77,7 +77,7 @@ def test_the_conditions_of_an_attempt_are_its_runs() -> None:
     assert {name: value for name, value in vars(given).items() if name not in ("prefill", "temperature", "start")} == {
         "model": "model", "config": run.config.student, "sandbox": sandbox, "artifacts": store, "seed": 7,
         "adapter": ADAPTER, "group": "r", "cache": "cache", "policy": run.config.policy, "web": web, "tools": tools,
-        "joint": True, "task": "t", "attempt": "a", "by_files": False,
+        "joint": True, "task": "t", "attempt": "a", "by_files": False, "by_steps": False,
     }  # fmt: skip
     assert (given.prefill, given.temperature, given.start) == ("", None, None)
 
@@ -121,6 +121,7 @@ async def test_an_attempt_that_ended_becomes_an_event_with_all_fields() -> None:
         "task": "t", "attempt": "a", "iteration": 2, "number": 3, "student": "student-1", "answer": "42",
         "end": "answered", "turns": 1, "tool_calls": 2, "tool_ok": 1, "parse_errors": 2, "grounded": True,
         "transcript": tuple(turn.model_dump() for turn in turns), "transcript_artifact": None,
+        "compacted": 0,
         "trajectory": {"token_ids": (1, 2, 5, 6), "mask": (0, 0, 1, 1), "logprobs": (0.0, 0.0, -1.0, -3.0)},
         "trajectory_artifact": None, "mean_logprob": -2.0, "prompt": "v1", "model": "m", "seed": 7, "wall_s": 1.5,
         "usage": {"prompt_tokens": 3, "completion_tokens": 2, "wall_s": 1.0, "first_s": 0.5},

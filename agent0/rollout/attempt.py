@@ -2,12 +2,19 @@
 turns and continued anywhere."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from agent0.errors import ContextFullError
 from agent0.events.base import Value
 from agent0.events.values import Artifact, Capture, End, SelfCritique, ToolUse, Trajectory, Turn, Usage
-from agent0.ports.models import Generation
+from agent0.ports.models import GenerateRequest, Generation, Model
+from agent0.rollout.tool_prompts import delivered
+
+ENDS = 160
+"""Characters of a tool's output that stay at its beginning and its end where it is shortened."""
+LONG = 3 * ENDS
+"""Characters from which one may be."""
 
 
 class WrittenTurn(Value):
@@ -38,7 +45,8 @@ class AttemptProgress(Value):
     ``turns``, ``calls``, ``seconds`` of tool time and ``characters`` of tool output are what is left of its budgets;
     ``over_budget``: the student knows that no call is left. ``work`` is the manifest of its work folder, None for an
     empty one. ``subgoals`` are the answers given so far to those of a long task. ``prompt`` is a version, ``question``
-    what was asked; ``critique`` what it said of its answer, where it was asked.
+    what was asked; ``critique`` what it said of its answer, where it was asked. ``compacted`` tool outputs were
+    shortened because the context was full, last before the turn ``exact_from`` was written.
     """
 
     transcript: tuple[Turn, ...]
@@ -57,6 +65,8 @@ class AttemptProgress(Value):
     end: End | None = None
     question: str = ""
     critique: SelfCritique | None = None
+    compacted: int = 0
+    exact_from: int = 0
 
     def but(self, **changes: object) -> "AttemptProgress":
         """Return a copy with ``changes``, which are not validated."""
@@ -90,6 +100,51 @@ class AttemptProgress(Value):
             turns=self.turns - 1,
             errors=self.errors + errors,
         )
+
+
+def compacted(progress: AttemptProgress) -> AttemptProgress | None:
+    """Shorten the older half of the tool outputs that are long, and say so in each; None where none is. What was sent
+    until now stays with the turns that were written."""
+    places = [n for n, turn in enumerate(progress.transcript) if turn.role == "assistant"]
+    own = places[-len(progress.written) :] if progress.written else []
+    turns = [*enumerate(progress.transcript)][own[0] :] if own else []
+    long = [n for n, turn in turns if turn.role == "tool" and len(turn.content) > LONG]
+    if not long:
+        return None
+    chosen = {*long[: (len(long) + 1) // 2]}
+    transcript = tuple(_shortened(turn) if n in chosen else turn for n, turn in enumerate(progress.transcript))
+    count = progress.compacted + len(chosen)
+    return progress.but(transcript=transcript, compacted=count, exact_from=len(progress.written))
+
+
+async def next_turn(
+    progress: AttemptProgress, request: GenerateRequest, model: Model, form: str
+) -> tuple[AttemptProgress, Generation]:
+    """Have ``model`` write the next turn of ``progress``, whose messages take the place of those of ``request``. Where
+    its context is full, older tool outputs are shortened first, as far as there are any; errors as the model's."""
+    while True:
+        try:
+            written = await model.generate(replace(request, turns=delivered(progress.transcript, form)))
+        except ContextFullError:
+            if (shorter := compacted(progress)) is None:
+                raise
+        else:
+            full = _was_full(written, request.sampling.max_tokens)
+            if not full or (shorter := compacted(progress)) is None:
+                return progress, written
+        progress = shorter
+
+
+def _was_full(written: Generation, max_tokens: int) -> bool:
+    """Whether a turn ended before its own limit of tokens because the context did."""
+    tokens = len(written.token_ids) or written.usage.completion_tokens
+    return written.finish == "length" and tokens < max_tokens and (tokens > 0 or not written.text)
+
+
+def _shortened(turn: Turn) -> Turn:
+    text, left_out = turn.content, len(turn.content) - 2 * ENDS
+    notice = f"[{left_out} characters are left out here, as the context was full; the call made again shows them]"
+    return turn.model_copy(update={"content": f"{text[:ENDS]}\n{notice}\n{text[-ENDS:]}"})
 
 
 def generations(progress: AttemptProgress) -> list[Generation]:
@@ -134,6 +189,7 @@ class AttemptResult:
     critique: SelfCritique | None = None
     seeds: tuple[int | None, ...] = ()
     authors: Mapping[str, int] = field(default_factory=dict)
+    compacted: int = 0
 
     @property
     def wall_s(self) -> float:

@@ -164,6 +164,7 @@ def _attempted(
         work=solved.work,
         signals=solved.signals,
         critique=solved.critique,
+        compacted=solved.compacted,
         computed=solved.grounded and not repeated(solved.answer or "", solved.transcript),
     )
 

@@ -15,7 +15,7 @@ from agent0.ports.models import GenerateRequest, Model, Sampling, ToolSpec
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.ports.web import Web
-from agent0.rollout.attempt import AttemptProgress, AttemptResult, generations
+from agent0.rollout.attempt import AttemptProgress, AttemptResult, generations, next_turn
 from agent0.rollout.confidence.self_critique import criticise
 from agent0.rollout.confidence.signals import SELF_CRITIQUE, signals
 from agent0.rollout.parsing import ParsedTurn, parse_turn
@@ -135,8 +135,9 @@ def follow_up(
     """Start an attempt at ``task`` as the next question of the conversation ``progress``: its turns, calls and work
     folder stay, budgets are those of a new attempt. The rest as for ``begin``."""
     fresh = begin(task, prompt, config, available)
+    kept = ("written", "called", "work", "compacted", "exact_from")
     transcript = (*progress.transcript, fresh.transcript[-1])
-    return fresh.but(transcript=transcript, written=progress.written, called=progress.called, work=progress.work)
+    return fresh.but(transcript=transcript, **{name: getattr(progress, name) for name in kept})
 
 
 async def step(progress: AttemptProgress, conditions: Conditions) -> AttemptProgress:
@@ -156,20 +157,19 @@ async def step(progress: AttemptProgress, conditions: Conditions) -> AttemptProg
     sampling = Sampling(heat, config.top_p, config.max_tokens, derive_seed(conditions.seed, "turn", turn), stop=stop)
     forced = "" if turn else conditions.prefill
     joint = config.choices if conditions.joint else 1
-    written = await conditions.model.generate(
-        GenerateRequest(
-            delivered(progress.transcript, config.form),
-            sampling,
-            requested(specs, config.form),
-            conditions.adapter,
-            forced,
-            conditions.group,
-            joint=joint,
-            task=conditions.task,
-            attempt=conditions.attempt,
-            turn=turn,
-        )
+    request = GenerateRequest(
+        (),
+        sampling,
+        requested(specs, config.form),
+        conditions.adapter,
+        forced,
+        conditions.group,
+        joint=joint,
+        task=conditions.task,
+        attempt=conditions.attempt,
+        turn=turn,
     )
+    progress, written = await next_turn(progress, request, conditions.model, config.form)
     written = until_call(written, specs, config.form)
     parsed = parse_turn(written.text, toolbox(specs), form=config.form)
     progress = progress.wrote(written, len(parsed.errors) + sum(bool(call.error) for call in parsed.calls))
@@ -366,7 +366,7 @@ def conclude(progress: AttemptProgress) -> AttemptResult:
     work = [c for c in progress.called if c.call.name not in control]
     good = [c for c in work if c.result.state is ToolState.OK]
     grounded = any(same(progress.answer, plain_output(c.result.output)) for c in good) if progress.answer else False
-    trajectory, problem = assemble(written)
+    trajectory, problem = assemble(written, progress.exact_from)
     values = signals(written, progress.answer, grounded=grounded, calls=len(work), calls_ok=len(good))
     if progress.critique and progress.critique.probability is not None:
         values[SELF_CRITIQUE] = progress.critique.probability
@@ -394,4 +394,5 @@ def conclude(progress: AttemptProgress) -> AttemptResult:
         work=progress.work,
         critique=progress.critique,
         authors=dict(Counter(generation.author for generation in written if generation.author)),
+        compacted=progress.compacted,
     )

@@ -7,11 +7,12 @@ from agent0.events.values import Capture, Trajectory, Usage
 from agent0.ports.models import Generation
 
 
-def assemble(generations: Sequence[Generation]) -> tuple[Trajectory | None, str]:
+def assemble(generations: Sequence[Generation], exact_from: int = 0) -> tuple[Trajectory | None, str]:
     """Join a conversation's turns into one trajectory; returns (trajectory, "") or (None, why not).
 
     Each turn's ``prompt_ids + token_ids`` must be a prefix of the next turn's ``prompt_ids``; then the last context is
-    the whole sequence, and each turn's sampled tokens lie at the length of its own prompt.
+    the whole sequence, and each turn's sampled tokens lie at the length of its own prompt. A turn before ``exact_from``
+    that was written after something which was shortened since is only read there.
     """
     if why := next((g.untrainable for g in generations if g.untrainable), ""):
         return None, why
@@ -24,6 +25,8 @@ def assemble(generations: Sequence[Generation]) -> tuple[Trajectory | None, str]
     for number, turn in enumerate(generations):
         context = turn.prompt_ids + turn.token_ids
         if whole[: len(context)] != context:
+            if number < exact_from:
+                continue
             return None, f"turn {number} is no prefix of the last context"
         start = len(turn.prompt_ids)
         mask[start : len(context)] = [1] * len(turn.token_ids)

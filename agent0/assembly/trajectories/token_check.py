@@ -48,7 +48,8 @@ async def check_tokens(settings: Settings, run: str) -> TokenCheck:
                 continue
             check.tokens += len(trajectory.token_ids)
             check.written += sum(trajectory.mask)
-            if fault := token_fault(trajectory, event.turns, event.usage.completion_tokens):
+            counted = 0 if event.compacted else event.usage.completion_tokens
+            if fault := token_fault(trajectory, event.turns, counted):
                 check.faults[event.attempt] = fault
             else:
                 check.whole += 1

@@ -31,7 +31,7 @@ from agent0.ports.storage import Artifacts
 from agent0.provenance.fork_history import read_branch
 from agent0.rewards.assign import student_reward
 from agent0.rollout.attempt import AttemptProgress
-from agent0.rollout.attempt_events import beginning, conditions, replayed, to_events
+from agent0.rollout.attempt_events import beginning, conditions, in_episode, replayed, to_events
 from agent0.rollout.claim_check import get_progress, redeem, redeem_turns
 from agent0.rollout.student import Conditions, conclude, step
 from agent0.rollout.workspace_store import Scratch
@@ -235,14 +235,15 @@ class _Continuations:
         name = f"turn-{turn}"
         finished = {item.sample: item for item in self.scored if item.item == name}
         missing = [sample for sample in range(n) if sample not in finished]
-        start = await self._start(turn) if missing else None
+        row = self.past.request.proposal.row
+        in_steps = bool(row and row.episode and row.episode.tools)
+        start = await self._start(turn, self._conditions(self.past.request)) if missing and not in_steps else None
         room = asyncio.Semaphore(self.past.state.config.evaluation.at_once)
 
         async def make(sample: int) -> None:
             async with room:
                 drawn = derive_seed("turn", self.past.request.seed, turn, sample, seed)
-                assert start is not None  # noqa: S101 - something is missing
-                item = await self.wait.through(lambda: self._continued(start, name, sample, drawn))
+                item = await self.wait.through(lambda: self._continued(start, turn, sample, drawn))
                 await self.log.append([scored_event(self.evaluation, item)])
                 finished[sample] = item
                 self.scored.append(item)
@@ -252,12 +253,11 @@ class _Continuations:
                 group.create_task(make(sample))
         return [finished[sample] for sample in range(n)]
 
-    async def _start(self, turn: int) -> AttemptProgress:
+    async def _start(self, turn: int, ports: Conditions) -> AttemptProgress:
         """The attempt behind ``turn`` turns: as it was stored, else its calls are made again."""
-        past, task = self.past, self.past.request.proposal
+        past, task, attempted = self.past, self.past.request.proposal, self.past.attempted
         if turn in past.completed:
             return await get_progress(past.completed[turn].progress, self.store)
-        attempted, ports = past.attempted, self._conditions(past.request)
         transcript = redeem_turns(attempted.transcript, attempted.transcript_artifact, self.store)
         if not turn:
             return beginning(task, ports)
@@ -276,13 +276,15 @@ class _Continuations:
         worlds = (ports.models, ports.sandbox, ports.tool_cache, scratch, ports.web, ports.tools)
         return replace(conditions(request, self.past.state, *worlds), joint=False)
 
-    async def _continued(self, start: AttemptProgress, name: str, sample: int, seed: int) -> ItemScored:
-        """Go on from ``start`` to the end; its verdict and reward are those that the run would have given."""
+    async def _continued(self, start: AttemptProgress | None, turn: int, sample: int, seed: int) -> ItemScored:
+        """Go on from ``start`` to the end, an episode of an environment from its begin with the same steps; verdict
+        and reward are those that the run would have given."""
         past, ports = self.past, self.ports
         request = past.request.model_copy(update={"seed": seed})
-        around, attempt = self._conditions(request), start
-        while attempt.end is None:
-            attempt = await step(attempt, around)
+        async with in_episode(request.proposal, self._conditions(request), ports.environments) as around:
+            attempt = start or await self._start(turn, around)
+            while attempt.end is None:
+                attempt = await step(attempt, around)
         if program := program_of(request.proposal, [turn.text for turn in attempt.written]):
             attempt = attempt.but(answer=program, end="answered" if attempt.end in UNANSWERED else attempt.end)
         events = await to_events(request, attempt, around.artifacts)
@@ -298,7 +300,7 @@ class _Continuations:
         solved = conclude(attempt)
         return ItemScored(
             benchmark=self.benchmark,
-            item=name,
+            item=f"turn-{turn}",
             mode="tools",
             sample=sample,
             **answer_fields(solved, verdict, self.store),

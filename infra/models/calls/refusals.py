@@ -11,7 +11,15 @@ from typing import Any
 
 import httpx2
 
-from agent0.errors import AuthError, DependencyError, NotSentError, OtherServerError, RefusedError, TransientError
+from agent0.errors import (
+    AuthError,
+    ContextFullError,
+    DependencyError,
+    NotSentError,
+    OtherServerError,
+    RefusedError,
+    TransientError,
+)
 from agent0.infra.models.calls.slots import BusyError, ClosedError
 
 WINDOW = 20
@@ -127,7 +135,14 @@ def _status(error: Any, url: str, key_env: str, private: tuple[str, ...]) -> Exc
     if status >= 500 or status in (408, 409):
         return TransientError(f"The server at {url} failed with status {status}.", why)
     what = f"The server at {url} refused a request with status {status}."
-    return RefusedError(what, why, _mend(status, {str(name) for name in named}, _server_message(error, ())))
+    message, names = _server_message(error, ()), {str(name) for name in named}
+    kind = ContextFullError if status not in (402, 404) and _is_overlong(names, message) else RefusedError
+    return kind(what, why, _mend(status, names, message))
+
+
+def _is_overlong(named: set[str], message: str) -> bool:
+    """Whether a server says that a request does not fit into its model's context."""
+    return "context_length_exceeded" in named or bool(_OVERLONG.search(message))
 
 
 def _mend(status: int, named: set[str], message: str) -> str:
@@ -136,7 +151,7 @@ def _mend(status: int, named: set[str], message: str) -> str:
         return "Top up the account at the vendor, or name another model: run.<role>.fallback."
     if status == 404 or "model_not_found" in named:
         return "Set run.<role>.model to one that it has."
-    if "context_length_exceeded" in named or _OVERLONG.search(message):
+    if _is_overlong(named, message):
         return "Lower run.<role>.max_tokens or run.student.tool_output, or take a model with a larger context."
     return "Compare the settings of run.<role> with what this server takes."
 

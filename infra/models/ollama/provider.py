@@ -16,7 +16,7 @@ import httpx
 from ollama import AsyncClient, ChatResponse, ResponseError
 
 from agent0.chat_format import format_call
-from agent0.errors import Agent0Error, DependencyError, OperationError, RefusedError
+from agent0.errors import Agent0Error, ContextFullError, DependencyError, OperationError, RefusedError
 from agent0.events.values import Usage
 from agent0.infra.models.calls.counts import count_of, logprob, margin
 from agent0.infra.models.calls.slots import BusyError, Slots
@@ -140,7 +140,8 @@ class Ollama:
             raise DependencyError("Ollama", f"It ended in the middle of an answer ({self._url}).", "See its log.")
         read, wrote = written.usage.prompt_tokens, written.usage.completion_tokens
         if read + wrote > -(-self._actor.num_ctx // PADDED) * PADDED:
-            raise self._overlong(f"{read} tokens were read and {wrote} written: the beginning was dropped.")
+            why = f"{read} tokens were read and {wrote} written: the beginning was dropped."
+            raise self._overlong(why, kind=OperationError)
         await self._notice(parts[-1])
         return written
 
@@ -184,9 +185,9 @@ class Ollama:
             return self._overlong(server_message(error, private))
         return refusal(error, self._url, self._model, private)
 
-    def _overlong(self, why: str, also: str = "") -> OperationError:
+    def _overlong(self, why: str, also: str = "", kind: type[OperationError] = ContextFullError) -> OperationError:
         what = f"A context does not fit into the window of {self._model}."
-        return OperationError(what, why, f"Raise run.<role>.num_ctx, which is {self._actor.num_ctx}{also}.")
+        return kind(what, why, f"Raise run.<role>.num_ctx, which is {self._actor.num_ctx}{also}.")
 
     async def _pieces(self, request: GenerateRequest) -> AsyncGenerator[ChatResponse]:
         """The answer as it comes."""
