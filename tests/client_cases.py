@@ -1,6 +1,7 @@
-"""The table of cases that every client of a server is held to, and what a Python client makes of one.
+"""The table of cases that every client of a server is held to, and what a Python client or a chat makes of one.
 
-``python -m tests.client_cases URL RUN`` prints as JSON what `agent0.connect` gives, by coroutines and without.
+``python -m tests.client_cases URL RUN`` prints as JSON what `agent0.connect` gives, by coroutines and without, and the
+commands of a chat.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from typing import Any
 
 import agent0
 from agent0.errors import Agent0Error
-from tests.handles import LONG, SyncRuns
+from tests.handles import LONG, ChatRuns, SyncRuns
 
 TABLE: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "client_cases.json").read_text(encoding="utf-8"))
 CASES = [case for case in TABLE["errors"] if "python" not in case.get("without", {})]
@@ -53,18 +54,18 @@ async def outcome(case: dict[str, Any], runs: Any, run: Any) -> dict[str, Any]:
     return {"gives": json.loads(json.dumps(value))}
 
 
-async def outcomes(runs: Any, name: str) -> list[dict[str, Any]]:
-    """What each case of an error and of a reading comes to."""
+async def outcomes(runs: Any, name: str, cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What each of ``cases`` comes to."""
     run = await runs.run(name)
-    return [await outcome(case, runs, run) for case in (*CASES, *TABLE["reads"])]
+    return [await outcome(case, runs, run) for case in cases]
 
 
 def main() -> None:
-    """Print what both Python clients of a server give, under the ids of the cases."""
+    """Print what the clients give, under the ids of the cases that each has."""
     server, name = agent0.connect(sys.argv[1]), sys.argv[2]
-    ids = [named(case) for case in (*CASES, *TABLE["reads"])]
-    for kind, runs in {"sync": SyncRuns(server), "async": server.aio}.items():
-        rows = [*zip(ids, asyncio.run(outcomes(runs, name)), strict=True)]
+    for kind, runs in {"sync": SyncRuns(server), "async": server.aio, "chat": ChatRuns(server.url)}.items():
+        cases = [case for case in (*CASES, *TABLE["reads"]) if kind not in case.get("without", {})]
+        rows = [*zip(map(named, cases), asyncio.run(outcomes(runs, name, cases)), strict=True)]
         sys.stdout.write(json.dumps({"client": kind, "outcomes": rows}) + "\n")
 
 

@@ -1,7 +1,9 @@
 """Runs of four kinds behind one face for a table of cases: of a folder or of a server, asked by coroutines or not."""
 
 import asyncio
+import json
 import threading
+import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +13,9 @@ import agent0
 from agent0.api import server
 from agent0.assembly.api.calls import Background
 from agent0.config.loading import load
+from agent0.infra.web.agent0_server import ServerLink
+from integrations.chat.answers import CommandAnswers
+from integrations.chat.core import command_of
 
 SMALL = {
     "run.iterations": 1,
@@ -84,6 +89,57 @@ class SyncRuns:
 
     async def runs(self, **more: Any) -> list[SyncRun]:
         return [SyncRun(run) for run in await asyncio.to_thread(lambda: self.inner.runs(**more))]
+
+
+class ChatRun:
+    """A run of which a chat asks: each call is typed, as one of its users would."""
+
+    def __init__(self, commands: CommandAnswers, id: str) -> None:
+        self.commands, self.id = commands, id
+
+    async def status(self) -> str:
+        return str((await self.typed("status"))["status"])
+
+    async def fork(self, **given: Any) -> "ChatRun":
+        return ChatRun(self.commands, (await self.typed("fork", **given)).id)
+
+    async def events(self, **given: Any) -> AsyncIterator[agent0.Recorded]:
+        for event in await self.typed("events", **given):
+            yield event
+
+    async def typed(self, verb: str, *words: Any, **given: Any) -> Any:
+        """What ``verb`` gives; `name=value` stands behind it, settings by their own names."""
+        settings = given.pop("settings", {})
+        pairs = settings if isinstance(settings, dict) else {"settings": settings}
+        texts = [word if isinstance(word, str) else json.dumps(word) for word in words]
+        texts += [f"{name}={json.dumps(value)}" for name, value in (given | pairs).items()]
+        text, again = " ".join((verb, self.id, *texts)), str(uuid.uuid4())
+        try:
+            return await self.commands.value(command_of(text, "U1", self.commands.allowed), again)
+        except agent0.Agent0Error as error:
+            answer = await self.commands.reply(text, "U1", again)
+            assert answer == " ".join(str(error).split()).replace("://", ": //"), (answer, error)
+            raise
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *words, **given: self.typed(name, *words, **given)
+
+
+class ChatRuns:
+    """A server of which a chat asks, by commands alone; what starts a run is its template."""
+
+    def __init__(self, url: str) -> None:
+        self._commands = CommandAnswers(ServerLink(url, "", 30.0), frozenset({"U1"}), {})
+
+    async def start(self, **given: Any) -> ChatRun:
+        self._commands.templates["case"] = given
+        return ChatRun(self._commands, (await ChatRun(self._commands, "case").typed("start")).id)
+
+    async def run(self, name: str = "LAST") -> ChatRun:
+        return ChatRun(self._commands, (await ChatRun(self._commands, name).typed("overview"))["run"])
+
+    async def runs(self, **given: Any) -> Any:
+        return await ChatRun(self._commands, "").typed("runs", **given)
 
 
 async def all_of(events: Any) -> list[agent0.Recorded]:

@@ -20,7 +20,7 @@ from agent0.errors import Agent0Error, ConfigError, NotFoundError, OperationErro
 from agent0.events.checkpoints import CheckpointEvaluated
 from agent0.infra.web.agent0_server import ServerLink
 from tests.client_cases import CASES, TABLE, named, outcome, value_of
-from tests.handles import LONG, SMALL, SyncRuns, all_of, served
+from tests.handles import LONG, SMALL, ChatRuns, SyncRuns, all_of, served
 from tests.kept_open import attached, one_sandbox
 from tests.processes import interrupt_main
 from tests.terminal import agent0 as call
@@ -50,6 +50,13 @@ def runs(request: pytest.FixtureRequest) -> Any:
     where, how = request.param.split()
     place = request.getfixturevalue(where)
     return place.aio if how == "async" else SyncRuns(place)
+
+
+@pytest.fixture(params=["folder sync", "folder async", "server sync", "server async", "server chat"])
+def clients(request: pytest.FixtureRequest) -> Any:
+    where, how = request.param.split()
+    place = request.getfixturevalue(where)
+    return {"sync": SyncRuns, "async": lambda there: there.aio, "chat": lambda there: ChatRuns(there.url)}[how](place)
 
 
 async def test_a_run_that_is_over_says_what_it_came_to(runs: Any) -> None:
@@ -117,20 +124,22 @@ async def test_two_handles_on_one_run_see_the_same(runs: Any) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)
-async def test_errors_are_those_of_the_table(runs: Any, case: dict[str, Any]) -> None:
-    got = await outcome(case, runs, await runs.run("whole"))
+async def test_errors_are_those_of_the_table(clients: Any, case: dict[str, Any]) -> None:
+    if isinstance(clients, ChatRuns) and "chat" in case.get("without", {}):
+        return
+    got = await outcome(case, clients, await clients.run("whole"))
     assert got.get("error") == case["error"], got
     what, why, fix = got["texts"]
     assert [text for text in case["says"] if text not in f"{what} {why} {fix}"] == []
     assert case.get("server") or (why and fix), "what is refused here names what to do"
 
 
-async def test_readings_and_decisions_are_those_of_the_table(runs: Any) -> None:
-    run = await runs.run("whole")
+async def test_readings_and_decisions_are_those_of_the_table(clients: Any) -> None:
+    run = await clients.run("whole")
     for case in TABLE["reads"]:
-        got = await outcome(case, runs, run)
+        got = await outcome(case, clients, run)
         assert "error" not in got and case.get("gives", got["gives"]) == got["gives"], case
-    places = {"runs": runs, "run": run}
+    places = {"runs": clients, "run": run}
     for case in TABLE["life"]:
         try:
             value = await value_of(case, places[case["on"]], run.id)

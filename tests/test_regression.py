@@ -66,8 +66,8 @@ def test_the_items_asked_for_give_the_power(loss: float, more: float, power: flo
     assert rule.items() <= rule.items(min(1.0, loss + more + 0.1)), "the more changes, the more items"
 
 
-def test_five_points_need_about_five_hundred_pairs() -> None:
-    assert 480 <= RULE.items() <= 540
+def test_five_points_need_about_seven_hundred_pairs() -> None:
+    assert 700 <= RULE.items() <= 730
 
 
 @pytest.mark.parametrize("shares", [(0.0, 0.8), (1.0, 0.8), (0.3, 0.8), (0.05, 1.0), (float("nan"), 0.8)])
@@ -176,7 +176,7 @@ def test_two_folders_are_compared_and_what_is_scored_is_not_asked_again(server: 
     assert (
         list(result["changed"]) == ["run.student.prompts"] and [each["usd"] for each in result["costs"]] == [168e-6] * 2
     )
-    assert "527 items are needed" in blocked.err and f"There are {ROWS}" in blocked.err and "$" in blocked.err
+    assert "714 items are needed" in blocked.err and f"There are {ROWS}" in blocked.err and "$" in blocked.err
     assert said.read_text().startswith(MARK) and "Blocked: a loss is proven." in said.read_text()
     assert len(server.questions) == 2 * ROWS and set(server.questions.values()) == {1}
 
@@ -204,7 +204,7 @@ def test_two_stored_benchmark_runs_are_compared_and_exit_with_the_decision(tmp_p
     assert blocked.json["p"] == pytest.approx(2**-8) and said.read_text().startswith(MARK)
     passes = agent0("bench", "regression", "bench-bbbbbb", "bench-aaaaaa", home=tmp_path)
     assert passes.code == 0 and "Passes: no loss is proven. +40.0 points" in passes.out, passes
-    assert "20 items are few for this rule: 1024 would catch" in passes.out
+    assert "20 items are few for this rule: 1403 would catch" in passes.out
     missing = agent0("bench", "regression", "bench-bbbbbb", "bench-cccccc", home=tmp_path)
     assert missing.code == 1 and "bench-cccccc" in missing.err
 

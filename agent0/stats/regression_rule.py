@@ -26,7 +26,7 @@ class RegressionRule:
     be caught with ``power`` where ``discordance``, the share of items whose outcome changes, is as planned."""
 
     loss: float = 0.05
-    power: float = 0.8
+    power: float = 0.9
     false_blocks: float = 0.05
     discordance: float = 0.2
 

@@ -16,24 +16,18 @@ from typing import Any, Protocol
 from agent0 import connect
 from agent0.errors import Agent0Error, ConfigError, DependencyError
 from agent0.infra.web.agent0_server import ServerLink
+from integrations.chat.answers import CommandAnswers
 from integrations.chat.core import (
-    DECIDING,
-    READING,
     TYPES,
     BotState,
     ChatMessage,
-    Command,
     Row,
-    command_of,
-    dollars,
     event_of,
     harmless,
     message_of,
-    require_allowed,
 )
 
 LONGEST_WAIT_S = 60.0
-VERDICTS = {"right": True, "wrong": False, "unclear": None}
 
 
 class UnsureError(Exception):
@@ -171,109 +165,6 @@ class EventPoster:
         row = await self._link.get(f"/v1/runs/{message.run}/trajectories/{message.attempt}")
         parts = [f"{name}: {harmless(str(row[name])[:500])}" for name in ("question", "answer")]
         return replace(message, text="\n".join([message.text[:400], *parts]))
-
-
-@dataclass(frozen=True)
-class CommandAnswers:
-    """Answers commands. ``allowed``: ids of users who may decide; ``templates``: a body of POST /v1/runs by name."""
-
-    link: ServerLink
-    allowed: frozenset[str]
-    templates: dict[str, Row]
-
-    async def reply(self, text: str, user: str, again: str, run: str = "") -> str:
-        """What to answer to the ``text`` of a ``user``: harmless, and never an error. ``again``: the chat's own id of
-        the request, under which it is done once; ``run``: that of the thread that it was written in."""
-        try:
-            return await self._done(command_of(text, user, self.allowed, run), again)
-        except Agent0Error as error:
-            return harmless(" ".join(str(error).split()))
-        except (KeyError, TypeError) as error:
-            return f"The server's answer lacks {harmless(str(error))}: it and this bot are of different versions."
-
-    async def verdict(self, value: str, user: str, name: str) -> str:
-        """Record what a button says (verdict, run, attempt) as the word of ``name``; what to answer."""
-        try:
-            require_allowed(user, self.allowed)
-            verdict, run, attempt = value.split()
-            body = {"attempt": attempt, "correct": VERDICTS[verdict], "reviewer": name[:100] or user}
-            await self.link.post(f"/v1/runs/{run}/review", body, f"chat-{run}-{attempt}-{user}-{verdict}")
-            return f"{harmless(name)}: {attempt} is {verdict}"
-        except (KeyError, ValueError):
-            return "This button is of another version."
-        except Agent0Error as error:
-            return harmless(" ".join(str(error).split()))
-
-    async def _done(self, command: Command, again: str) -> str:
-        if command.verb == "start":
-            return await self._start(command.argument, again)
-        if command.verb in DECIDING:
-            body = {} if command.verb == "resume" else {"reason": "from a chat"}
-            begun = await self.link.post(f"/v1/runs/{_quoted(command.argument)}/{command.verb}", body, again)
-            return f"{command.verb}: {harmless(begun['run'])}"
-        lines = await _ANSWERS[command.verb](self.link, command.argument)
-        return "\n".join(harmless(line) for line in lines) or "nothing"
-
-    async def _start(self, name: str, again: str) -> str:
-        if name not in self.templates:
-            names = ", ".join(self.templates) or "none"
-            raise ConfigError(f"There is no template {name[:40]}.", fix=f"Known: {names}.")
-        begun = await self.link.post("/v1/runs", self.templates[name], again)
-        return f"started {harmless(begun['run'])}"
-
-
-def _quoted(run: str) -> str:
-    if "/" in run or not run.strip("."):
-        raise ConfigError(f"There is no run {run[:80]!r}.")
-    return run
-
-
-async def _help(link: ServerLink, argument: str) -> list[str]:
-    return [f"{verb} {after}".rstrip() for verb, after in (READING | DECIDING).items()]
-
-
-async def _runs(link: ServerLink, argument: str) -> list[str]:
-    rows = (await link.get("/v1/runs", {"limit": "10"}))["data"]
-    return [f"{row['run']}: {row['status']}, profile {row['profile']}" for row in rows]
-
-
-async def _status(link: ServerLink, argument: str) -> list[str]:
-    row = await link.get(f"/v1/runs/{_quoted(argument)}")
-    scores = [point["validation"] for point in row.get("validation", ()) if point["validation"] is not None]
-    curve = " ".join(f"{100 * score:.0f}%" for score in scores) or "nothing evaluated yet"
-    counts = ", ".join(f"{row.get(name)} {name}" for name in ("tasks", "attempts"))
-    return [f"{row['run']}: {row.get('status')}, {counts}", f"validation {curve}"]
-
-
-async def _why(link: ServerLink, argument: str) -> list[str]:
-    row = await link.get(f"/v1/runs/{_quoted(argument)}/why")
-    return [row["conclusion"], *([f"To mend it: {row['mend']}"] if row["mend"] else [])]
-
-
-async def _alarms(link: ServerLink, argument: str) -> list[str]:
-    rows = (await link.get("/v1/alarms", {"limit": "10", **({"run": argument} if argument else {})}))["data"]
-    return [f"{row['severity']} {row['run']} {row['alarm']}: {row['message']}" for row in rows]
-
-
-async def _budget(link: ServerLink, argument: str) -> list[str]:
-    rows = (await link.get("/v1/router/budgets", {"limit": "10"}))["data"]
-    return [f"{row['scope']} {row['name']}: {dollars(row)} {row['level']}".rstrip() for row in rows]
-
-
-async def _reviews(link: ServerLink, argument: str) -> list[str]:
-    rows = (await link.get(f"/v1/runs/{_quoted(argument)}/reviews", {"limit": "5"}))["data"]
-    return [f"{row['attempt']}: {row['question'][:200]} -> {str(row['answer'])[:100]}" for row in rows]
-
-
-_ANSWERS: dict[str, Callable[[ServerLink, str], Coroutine[Any, Any, list[str]]]] = {
-    "help": _help,
-    "runs": _runs,
-    "status": _status,
-    "why": _why,
-    "alarms": _alarms,
-    "budget": _budget,
-    "reviews": _reviews,
-}
 
 
 @dataclass(frozen=True)

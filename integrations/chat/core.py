@@ -1,6 +1,8 @@
 """What of a run's events becomes which message, and what a command asks for: no network, no clock, both bots alike."""
 
+import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,11 +19,29 @@ TYPES = (
     *("BudgetChanged", "ResultVerified"),
 )
 """Event classes that the bots follow."""
-READING = {"help": "", "runs": "", "status": "RUN", "why": "RUN", "alarms": "[RUN]", "budget": "", "reviews": "RUN"}
-DECIDING = {"start": "TEMPLATE", "pause": "RUN", "resume": "RUN", "cancel": "RUN"}
+READING = {
+    **{"help": "", "runs": "[NAME=VALUE…]", "status": "RUN", "progress": "RUN", "overview": "RUN", "why": "RUN"},
+    **{"metrics": "RUN [COLUMN…]", "events": "RUN [NAME=VALUE…]", "wait": "RUN [timeout=SECONDS]", "ledger": "RUN"},
+    **{"alarms": "[RUN]", "budget": "", "reviews": "RUN"},
+}
+DECIDING = {
+    **{"start": "TEMPLATE", "fork": "RUN [at=EVENT] [SETTING=VALUE…]"},
+    **{"pause": "RUN [reason=TEXT]", "resume": "RUN", "cancel": "RUN [reason=TEXT]"},
+}
 """Verbs with what follows them; the second need a user who is allowed."""
+OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "runs": ("tag", "profile", "status", "text", "forks", "hidden"),
+    "events": ("type", "task", "after", "follow"),
+    "wait": ("timeout",),
+    "fork": ("at", "settings", "name", "wait"),
+    "pause": ("reason",),
+    "resume": ("wait",),
+    "cancel": ("reason",),
+}
+"""Arguments of the Python client's calls that a chat hands over, by verb; none names a file of the bot's machine."""
 Row = dict[str, Any]
 """A JSON object of a server."""
+_word = re.compile(r'(?:[^\s"]|"(?:[^"\\]|\\.)*"?)+')
 _tail = re.compile(r"\[event (\d+)\]\s*$")
 
 
@@ -54,10 +74,13 @@ class BotState:
 
 @dataclass(frozen=True)
 class Command:
-    """What a user asks for: a verb of ``READING`` or ``DECIDING``, and the word behind it."""
+    """What a user asks for: a verb of ``READING`` or ``DECIDING``, the word behind it, the words behind that one, and
+    what is written NAME=VALUE."""
 
     verb: str
     argument: str
+    words: tuple[object, ...] = ()
+    options: Row = field(default_factory=dict)
 
 
 def harmless(text: str) -> str:
@@ -125,18 +148,44 @@ def command_of(text: str, user: str, allowed: frozenset[str], run: str = "") -> 
     Raises:
         ConfigError: there is no such command, a word is missing or too many, or the user may not.
     """
-    verb, *arguments = text.split() or ["help"]
+    verb, *words = _word.findall(text.translate({0x201C: '"', 0x201D: '"'})) or ["help"]
     verb = verb.lower()
     if verb not in READING | DECIDING:
         raise ConfigError(f"There is no command {harmless(verb[:40])}.", fix=f"Known: {', '.join(READING | DECIDING)}.")
     expected = (READING | DECIDING)[verb]
+    arguments = [word for word in words if "=" not in word]
     if "RUN" in expected and run and not arguments:
         arguments = [run]
-    if len(arguments) > bool(expected) or (not arguments and expected.isupper() and "[" not in expected):
+    first = expected.split(" ")[0]
+    most = len(words) if "COLUMN" in expected else bool(first and "=" not in first)
+    if len(arguments) > most or (not arguments and first.isupper() and "[" not in first):
         raise ConfigError(f"Write it so: {verb} {expected}".rstrip() + ".")
+    options = _options(verb, [word.partition("=")[::2] for word in words if "=" in word])
     if verb in DECIDING:
         require_allowed(user, allowed)
-    return Command(verb, arguments[0] if arguments else "")
+    argument, *more = arguments or [""]
+    return Command(verb, argument, tuple(map(_value, more)), options)
+
+
+def _options(verb: str, pairs: list[tuple[str, str]]) -> Row:
+    options: Row = {}
+    for name, text in pairs:
+        if verb == "fork" and "." in name:
+            options.setdefault("settings", {})[name] = text.strip('"')
+        elif name in OPTIONS.get(verb, ()):
+            options[name] = _value(text)
+        else:
+            known = ", ".join(OPTIONS.get(verb, ())) or "it has none"
+            raise ConfigError(f"{verb} has no option {harmless(name[:40])}.", fix=f"Known: {known}.")
+    return options
+
+
+def _value(text: str) -> object:
+    """JSON where it is such, else the text as it stands."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def require_allowed(user: str, allowed: frozenset[str]) -> None:

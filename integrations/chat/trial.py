@@ -9,7 +9,8 @@ from pathlib import Path
 from agent0.assembly.log.access import open_log
 from agent0.config.loading import load
 from agent0.infra.web.agent0_server import ServerLink
-from integrations.chat.bot import CommandAnswers, Options, Redacting, StateFile
+from integrations.chat.answers import CommandAnswers
+from integrations.chat.bot import Options, Redacting, StateFile
 from integrations.chat.core import TYPES, BotState, event_of
 from tests.api.test_up import standing
 from tests.story_hostile import hostile_words

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from agent0.errors import ConfigError
-from integrations.chat.bot import VERDICTS, CommandAnswers, EventPoster, Options, UnsureError, main, options, secret
+from integrations.chat.answers import VERDICTS, CommandAnswers
+from integrations.chat.bot import EventPoster, Options, UnsureError, main, options, secret
 from integrations.chat.core import ChatMessage, Row
 
 try:

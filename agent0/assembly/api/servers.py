@@ -130,10 +130,10 @@ class Server:
 
 
 class ServerTransport:
-    """Carries what is asked of runs to a server."""
+    """Carries what is asked of runs to a server; what is decided under the name ``again`` counts once."""
 
-    def __init__(self, link: ServerLink) -> None:
-        self._link = link
+    def __init__(self, link: ServerLink, again: str = "") -> None:
+        self._link, self._again = link, again
 
     async def resolve(self, name: str) -> str:
         """As ``Transport.resolve``."""
@@ -188,16 +188,16 @@ class ServerTransport:
         for key, rows in (("questions", start.questions), ("heldout", start.heldout)):
             if rows is not None:
                 body[key] = await asyncio.to_thread(_rows, rows)
-        return str((await self._link.post("/v1/runs", body))["run"])
+        return str((await self._link.post("/v1/runs", body, self._again))["run"])
 
     async def fork(self, run: str, at: int, settings: Mapping[str, object], name: str) -> str:
         """As ``Transport.fork``."""
         body = {"at": int(at), "settings": texts(settings), "name": name}
-        return str((await self._link.post(_path(run, "forks"), body))["run"])
+        return str((await self._link.post(_path(run, "forks"), body, self._again))["run"])
 
     async def decide(self, run: str, decision: Decision, reason: str) -> None:
         """As ``Transport.decide``."""
-        await self._link.post(_path(run, decision), {"reason": reason})
+        await self._link.post(_path(run, decision), {"reason": reason}, self._again)
 
     async def conclude(self, run: str, last: Recorded) -> None:
         """As ``Transport.conclude``: the server's own processes see to it."""

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -191,7 +191,8 @@ def _side(settings: Settings, name: str, request: SideRequest) -> Iterator[Compa
             yield ComparedSide(name, process)
         finally:
             if process.stdin:
-                process.stdin.close()
+                with suppress(BrokenPipeError):  # it ended with a line unread
+                    process.stdin.close()
 
 
 def _stored_side(settings: Settings, run: str) -> ComparedSide:
