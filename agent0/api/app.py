@@ -25,6 +25,7 @@ from agent0.api.v1 import (
     decisions,
     deletion,
     events,
+    families,
     lists,
     questions,
     reviews,
@@ -44,7 +45,7 @@ CHATS = ("/v1/chat/", "/v1/messages", "/v1/models", "/v1/recordings/", "/v1/resp
 PAGES = (routes, run_lists, study_routes, compare_routes, talking, searching)
 """Modules whose pages register, with one router, when they are imported."""
 ROUTED = (
-    *(writes, decisions, deletion, questions, reviews, tasks, batches, studies, runs, events, lists, admin),
+    *(writes, decisions, deletion, questions, reviews, tasks, batches, studies, runs, events, families, lists, admin),
     *(chats, forms, metrics, PAGES[0]),
 )
 """Modules with a router, in the order in which paths are looked for."""

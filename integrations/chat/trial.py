@@ -1,23 +1,36 @@
-"""What the checks of both bots share: a server with a run whose answers await a person, all of its texts hostile."""
+"""What the checks of both bots share: a server with a run whose answers await a person, all of its texts hostile, and
+a budget that runs low. With ``SHOT``, a file for a picture, texts are as models write them."""
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from agent0.assembly.log.access import open_log
+from agent0.assembly.runtime.stamping import recorded
 from agent0.config.loading import load
+from agent0.events.base import Recorded
+from agent0.events.budgets import DOLLAR, BudgetChanged
 from agent0.infra.web.agent0_server import ServerLink
 from integrations.chat.answers import CommandAnswers
 from integrations.chat.bot import Options, Redacting, StateFile
-from integrations.chat.core import TYPES, BotState, event_of
+from integrations.chat.core import BotState, event_of
 from tests.api.test_up import standing
 from tests.story_hostile import hostile_words
 from tests.test_reviewing import waiting_run
 
 PATIENCE_S = 240.0
 TEMPLATES = {"small": {"profile": "scripted", "settings": {"run.tasks": "4"}}}
+SHOT = os.environ.get("SHOT", "")
+
+
+def story() -> list[Recorded]:
+    """The events that are told."""
+    low = BudgetChanged(scope="day", name="2026-11-30", kind="cap", cap=5 * DOLLAR, spent=4 * DOLLAR, level="near")
+    events = waiting_run() if SHOT else [hostile_words(event) for event in waiting_run()]
+    return [*events, recorded("r1", low)]
 
 
 @asynccontextmanager
@@ -25,7 +38,7 @@ async def trial(home: Path, channel: str, user: str) -> AsyncIterator[Options]:
     """Options of a bot beside such a server: ``user`` may decide, and everything from the first event on is told."""
     settings = load("scripted", {"home": str(home / "data"), "api.port": "0"})
     async with open_log(settings, make=True) as log:
-        await log.append([hostile_words(recorded) for recorded in waiting_run()])
+        await log.append(story())
     async with standing(settings, handlers=False) as client:
         link = ServerLink(str(client.base_url).rstrip("/"), "", 5.0)
         state_file = StateFile(home / "state.json")
@@ -49,7 +62,7 @@ async def until(condition: Callable[[], bool], what: str, *tasks: "asyncio.Task[
 
 def told_all(options: Options) -> bool:
     """Whether everything was told that the run has."""
-    state, last = options.state_file.load(), max(n for n, r in enumerate(waiting_run(), 1) if r.type in TYPES)
+    state, last = options.state_file.load(), len(story())
     return state is not None and state.seq >= last and not state.sending
 
 

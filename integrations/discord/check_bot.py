@@ -16,7 +16,8 @@ from yarl import URL
 
 from agent0.errors import ConfigError
 from integrations.chat.core import Row, event_of
-from integrations.chat.trial import LogLines, require_once, told_all, trial, until
+from integrations.chat.picture import ShownMessage, draw, few_reviews
+from integrations.chat.trial import SHOT, LogLines, require_once, told_all, trial, until
 from integrations.discord.__main__ import serve
 
 TOKEN = "canary-0042-canary-0042"
@@ -36,6 +37,7 @@ class DiscordStandIn:
     def __init__(self) -> None:
         self.messages: list[Row] = []
         self.answers: list[Row] = []
+        self.talk: list[ShownMessage] = []
         self.threads: dict[int, str] = {}
         self.commands: list[Row] = []
         self.sockets: list[web.WebSocketResponse] = []
@@ -218,9 +220,24 @@ class DiscordStandIn:
     async def command(self, typed: str, user: int, bot: "asyncio.Task[None]", channel: int = CHANNEL) -> str:
         """Type `/agent0 words: WORDS`."""
         option = {"name": "words", "type": 3, "value": typed}
-        return await self.interact(
+        answer = await self.interact(
             2, user, {"id": "41", "name": "agent0", "type": 1, "options": [option]}, bot, channel
         )
+        self.talk.append(
+            ShownMessage("ann" if user == ANN else "eve", f"/agent0 words: {typed}", (), channel != CHANNEL)
+        )
+        self.talk.append(ShownMessage("agent0", answer, (), channel != CHANNEL))
+        return answer
+
+    def shown(self) -> list[ShownMessage]:
+        """The first message and its thread with buttons, as they were posted; marks as Discord shows them."""
+        first = self.messages[0]
+        rows = [first, *(row for row in self.messages if row["channel_id"] == first["id"])]
+        labels = [[each["label"] for part in row["components"] for each in part["components"]] for row in rows]
+        return [
+            ShownMessage("agent0", row["content"].replace("\\", ""), tuple(buttons), row is not first)
+            for row, buttons in zip(rows, labels, strict=True)
+        ]
 
     def texts(self, *, threads: bool) -> list[str]:
         """The messages in threads, or those in the channel."""
@@ -262,6 +279,9 @@ async def main(home: Path) -> None:
         reviews = (await options.link.get("/v1/events", {"run": "r1", "type": "TaskReviewed"}))["data"]
         assert [row["data"]["reviewer"] for row in reviews] == ["ann"]
 
+        if SHOT:
+            pressed = [ShownMessage("ann", "presses right", below=True), ShownMessage("agent0", answer, below=True)]
+            draw(Path(SHOT), "#training", [*few_reviews(stand_in.shown()), *pressed, *stand_in.talk])
         for way in ("asked to", "cut"):
             resumed, connections = stand_in.received.count(-6), len(stand_in.sockets)
             if way == "cut":

@@ -14,7 +14,8 @@ from aiohttp import WSMsgType, web
 
 from agent0.errors import ConfigError
 from integrations.chat.core import Row, event_of
-from integrations.chat.trial import LogLines, require_once, told_all, trial, until
+from integrations.chat.picture import ShownMessage, draw, few_reviews
+from integrations.chat.trial import SHOT, LogLines, require_once, told_all, trial, until
 from integrations.slack.__main__ import serve
 
 TOKENS = {"SLACK_BOT_TOKEN": "xoxb-canary-0042", "SLACK_APP_TOKEN": "xapp-canary-0042"}
@@ -26,6 +27,7 @@ class SlackStandIn:
     def __init__(self) -> None:
         self.messages: list[Row] = []
         self.answers: list[Row] = []
+        self.talk: list[ShownMessage] = []
         self.acks: list[str] = []
         self.sockets: list[web.WebSocketResponse] = []
         self.faults = {1: "limit", 3: "lost", 5: "away"}
@@ -125,7 +127,22 @@ class SlackStandIn:
         who = {"user_id": user, "user_name": user.lower(), "channel_id": "C1", "channel_name": "c"}
         name = await self.push("slash_commands", command="/agent0", text=text, **who)
         await until(lambda: name in self.acks and len(self.answers) > before, f"answer to {text}", *tasks)
+        self.talk.append(ShownMessage("ann" if user == "U1" else "eve", f"/agent0 {text}"))
+        self.talk.append(ShownMessage("agent0", self.answers[-1]["blocks"][0]["text"]["text"]))
         return str(self.answers[-1]["text"])
+
+    def shown(self) -> list[ShownMessage]:
+        """The first thread with its buttons, as it was posted."""
+        rows: list[Row] = [
+            row for row in self.messages if row["thread_ts" if row.get("thread_ts") else "ts"] == "1.000100"
+        ]
+        labels = [
+            [each["text"]["text"] for each in row["blocks"][1]["elements"]] if row["blocks"][1:] else [] for row in rows
+        ]
+        return [
+            ShownMessage("agent0", row["blocks"][0]["text"]["text"], tuple(buttons), bool(row.get("thread_ts")))
+            for row, buttons in zip(rows, labels, strict=True)
+        ]
 
     def texts(self, *, threads: bool) -> list[str]:
         """Blocks of the messages in threads, or of those in the channel."""
@@ -157,6 +174,7 @@ async def main(home: Path) -> None:
 
         assert "may not" in await slack.command("start small", "U2", bot)
         assert "r1: " in await slack.command("why r1", "U2", bot)
+        assert "spent of $5.00 near" in await slack.command("budget", "U2", bot)
         assert (await slack.command("start small", "U1", bot)).startswith("started scripted")
         await until(lambda: len(slack.texts(threads=False)) == 2, "thread of the new run", bot)
 
@@ -171,6 +189,10 @@ async def main(home: Path) -> None:
         reviews = (await options.link.get("/v1/events", {"run": "r1", "type": "TaskReviewed"}))["data"]
         assert [row["data"]["reviewer"] for row in reviews] == ["ann"]
 
+        if SHOT:
+            asked = ShownMessage("ann", "presses right", below=True)
+            answer = ShownMessage("agent0", slack.answers[-1]["text"], below=True)
+            draw(Path(SHOT), "#training", [*few_reviews(slack.shown()), asked, answer, *slack.talk])
         opened = slack.opened
         await slack.sockets[-1].close()
         await until(lambda: slack.opened > opened and not slack.sockets[-1].closed, "connection again", bot)

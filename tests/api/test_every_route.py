@@ -25,7 +25,7 @@ from tests.story import whole_run
 NAMES = {
     "run": "r1", "task": "t0-000", "attempt": "t0-000-a0", "number": "1", "checkpoint": "student-0", "event": "40",
     "call": "1", "model": "r1/base", "name": "pages.css", "action": "pause", "experiment": "exp-bold",
-    "failure": "f", "evaluation": "base-test", "batch": "batch-1", "recording": "r",
+    "failure": "f", "evaluation": "base-test", "batch": "batch-1", "recording": "r", "family": "countdown",
 }  # fmt: skip
 Route = tuple[str, str]
 CANARY = "sk-canary-0042"

@@ -1,6 +1,7 @@
 /** Tasks as tests, apart from the editor. */
 
-import type { Submission, TaskRow } from "./rows";
+import type { FamilyTasks, Submission, TaskRow, Validation } from "./rows";
+import { percent } from "./text";
 import { verdictWord } from "./rows";
 
 /** Accepted tasks by family, families by name. */
@@ -17,4 +18,17 @@ export function byFamily(tasks: TaskRow[]): [string, TaskRow[]][] {
 export function outcomeOf(submission: Submission): "passed" | "failed" | "errored" | "skipped" {
   if (submission.status !== "verified") return "errored";
   return ({ right: "passed", wrong: "failed", undecided: "skipped" } as const)[verdictWord(submission.correct)];
+}
+
+/** The questions of a family by level. */
+export function byLevel(family: FamilyTasks): [number, string[]][] {
+  const levels = new Map<number, string[]>();
+  for (const { level, question } of family.tasks) levels.set(level, [...(levels.get(level) ?? []), question]);
+  return [...levels];
+}
+
+/** What a validation came to, in a line. */
+export function validationLine(validation: Validation): string {
+  const { problems, tasks, oracle, random } = validation;
+  return `${problems.join("; ") || "fit to train on"} (${tasks} tasks, own answers ${percent(oracle)} right, random ones ${percent(random)})`;
 }

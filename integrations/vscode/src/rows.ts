@@ -67,6 +67,26 @@ export interface TaskRow {
   solve_rate: number | null;
 }
 
+export interface FamilyRow {
+  family: string;
+  domain: string;
+  levels: number;
+}
+
+/** A family with some tasks of its first levels. */
+export interface FamilyTasks extends FamilyRow {
+  tasks: { level: number; question: string }[];
+}
+
+/** Whether a level is fit to train on: `problems` is empty then. */
+export interface Validation {
+  level: number;
+  tasks: number;
+  oracle: number;
+  random: number;
+  problems: string[];
+}
+
 export interface AttemptRow {
   attempt: string;
   task: string;

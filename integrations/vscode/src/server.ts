@@ -1,7 +1,7 @@
 /** An Agent0 server as the extension sees it. */
 
 import type { EventRow, Row, Server as Client } from "../../typescript/src/index";
-import type { Attempt, AttemptRow, Budget, Diagnosis, RunOverview, RunRow, Submission, TaskRow } from "./rows";
+import type { Attempt, AttemptRow, Budget, Diagnosis, FamilyRow, FamilyTasks, RunOverview, RunRow, Submission, TaskRow, Validation } from "./rows";
 
 interface Page {
   data: Row[];
@@ -58,6 +58,20 @@ export class Server {
 
   async attempt(run: string, attempt: string): Promise<Attempt> {
     return rowOf<Attempt>(await this.api.get("/v1/runs/{run}/trajectories/{attempt}", { path: { run, attempt } }));
+  }
+
+  /** The task families that the server knows. */
+  async families(): Promise<FamilyRow[]> {
+    return rowsOf<FamilyRow>(await this.api.get("/v1/families", { query: { limit: 200 } }));
+  }
+
+  async family(family: string): Promise<FamilyTasks> {
+    return rowOf<FamilyTasks>(await this.api.get("/v1/families/{family}", { path: { family } }));
+  }
+
+  /** Have the server validate a level of a family. */
+  async validate(family: string, level: number): Promise<Validation> {
+    return rowOf<Validation>(await this.api.get("/v1/families/{family}/validation", { path: { family }, query: { level } }));
   }
 
   async budgets(): Promise<Budget[]> {

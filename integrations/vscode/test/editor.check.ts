@@ -129,6 +129,16 @@ test("tasks of a family run in the test view", async () => {
   await item("Compute").locator(".codicon-testing-passed-icon, .codicon-testing-failed-icon").waitFor();
 });
 
+test("a level of a family is validated in the test view", async () => {
+  const item = (text: string) => editor.page.locator(".test-explorer .monaco-list-row", { hasText: text }).first();
+  await editor.page.keyboard.press("Home");
+  await item("Task families").click();
+  for (const key of ["ArrowDown", "ArrowRight"]) await editor.page.keyboard.press(key);
+  await item("level 1").waitFor();
+  for (const key of ["ArrowDown", "Enter"]) await editor.page.keyboard.press(key);
+  await item("level 1").locator(".codicon-testing-passed-icon, .codicon-testing-failed-icon").waitFor();
+});
+
 test("a key is asked for, stored, used, and written nowhere in plain text", async () => {
   const key = /a0_[\w-]+/.exec(served.command("api", "key", "add", "editor", "--scope", "read"))![0];
   await editor.command("Focus on Runs View");

@@ -6,6 +6,7 @@ import * as commands from "../src/commands";
 import { problemLine, serverAt } from "../src/connection";
 import { follow, rest } from "../src/live";
 import { attemptBody, runBody, submissionBody, taskBody } from "../src/pages";
+import { byLevel, validationLine } from "../src/outcomes";
 import { runLine } from "../src/tree";
 import type { Server } from "../src/server";
 import { HOSTILE } from "./rows";
@@ -112,6 +113,17 @@ test("a hostile task stays text", async () => {
   assert.ok(submission);
   assert.doesNotMatch(person.told[0]!, /\]\(|\$\(|\n/);
   assert.doesNotMatch(submissionBody(await server.submission(submission.submission)), /<(img|script|iframe)/);
+});
+
+test("families have tasks by level, and a level is validated by the server", async () => {
+  const families = (await server.families()).map((row) => row.family);
+  assert.ok(families.length > 10 && families.includes("arithmetic"));
+  const levels = byLevel(await server.family("arithmetic"));
+  assert.deepEqual(levels.map(([level, questions]) => [level, questions.length]), [[1, 3], [2, 3], [3, 3], [4, 3]]);
+  const validation = await server.validate("arithmetic", 1);
+  assert.match(validationLine(validation), /20 tasks, own answers 100% right/);
+  assert.deepEqual(validation.problems.filter((problem) => !/a task took/.test(problem)), []);
+  assert.match(problemLine(await server.validate("arithmetc", 1).catch((error: unknown) => error)), /no family.*arithmetic/);
 });
 
 test("budgets of runs without paid calls are none", async () => {
