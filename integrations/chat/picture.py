@@ -1,17 +1,12 @@
-"""Draws messages as they were sent: ``draw(FILE, …)`` has a headless Chromium take the picture of a page of them."""
+"""Draws messages of a bot as they were sent, in the order of a chat."""
 
 import html
-import shutil
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from PIL import Image, ImageChops
+from integrations import picture
 
-WIDTH, HEIGHT = 760, 4000
 STYLE = """body{margin:0;padding:14px 18px;background:#fff;color:#1d1c1d;font:15px/1.4 'DejaVu Sans',sans-serif}
 h1{font-size:15px;margin:0 0 10px;padding-bottom:8px;border-bottom:1px solid #ddd}
 section{display:flex;gap:10px;margin:9px 0}i{flex:none;width:30px;height:30px;border-radius:6px;background:#1264a3;
@@ -31,25 +26,8 @@ class ShownMessage:
 
 
 def draw(path: Path, title: str, messages: Iterable[ShownMessage]) -> None:
-    """Write the picture of ``messages`` to ``path``, in the form that its name says.
-
-    Raises:
-        SystemExit: there is no Chromium.
-    """
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if browser is None:
-        sys.exit("there is no Chromium: apt-get install chromium")
-    head = f"<!doctype html><meta charset=utf-8><style>{STYLE}</style><h1>{html.escape(title)}</h1>"
-    with tempfile.TemporaryDirectory() as folder:
-        page, shot = Path(folder, "page.html"), Path(folder, "shot.png")
-        page.write_text(head + "".join(map(_section, messages)), encoding="utf-8")
-        options = ("--headless", "--no-sandbox", "--hide-scrollbars", f"--window-size={WIDTH},{HEIGHT}")
-        command = [browser, *options, f"--user-data-dir={folder}/profile", f"--screenshot={shot}", page.as_uri()]
-        subprocess.run(command, check=True, capture_output=True)
-        with Image.open(shot) as whole:
-            picture = whole.convert("RGB")
-    drawn = ImageChops.difference(picture, Image.new("RGB", picture.size, "white")).getbbox()
-    picture.crop((0, 0, WIDTH, drawn[3] + 14 if drawn else HEIGHT)).save(path, quality=80)
+    """Write the picture of ``messages`` to ``path``, as ``picture.draw``."""
+    picture.draw(path, STYLE, f"<h1>{html.escape(title)}</h1>" + "".join(map(_section, messages)))
 
 
 def _section(message: ShownMessage) -> str:

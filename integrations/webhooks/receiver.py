@@ -8,7 +8,7 @@ import os
 import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
-SECRET = os.environ["AGENT0_TELEMETRY__WEBHOOK_SECRET"].encode()
+SECRET = os.environ.get("AGENT0_TELEMETRY__WEBHOOK_SECRET", "").encode()
 LARGEST = 1_000_000
 handled = set[str]()
 
@@ -40,4 +40,8 @@ class NoticeReceiver(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
+    if not SECRET or not sys.argv[1:2] or not sys.argv[1].isdigit():
+        sys.exit(
+            "AGENT0_TELEMETRY__WEBHOOK_SECRET=SECRET python receiver.py PORT: without a secret nothing is believed."
+        )
     HTTPServer(("127.0.0.1", int(sys.argv[1])), NoticeReceiver).serve_forever()
