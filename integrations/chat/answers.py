@@ -53,18 +53,18 @@ class CommandAnswers:
             Agent0Error: what it refuses, or the server.
         """
         transport = ServerTransport(self.link, again)
-        runs, given = AsyncRuns(transport), {**UNSAID.get(command.verb, {}), **command.options}
+        runs, options = AsyncRuns(transport), {**UNSAID.get(command.verb, {}), **command.options}
         match command.verb:
             case "start":
-                return await runs.start(**given | self._template(command.argument))
+                return await runs.start(**options | self._template(command.argument))
             case "runs":
-                return await runs.runs(**given)
+                return await runs.runs(**options)
             case "status" | "overview":
                 return await transport.overview(command.argument)
         run = await runs.run(command.argument)
         if command.verb == "events":
-            return [event async for event in run.events(**given)]
-        return await getattr(run, command.verb)(*command.words, **given)
+            return [event async for event in run.events(**options)]
+        return await getattr(run, command.verb)(*command.words, **options)
 
     async def verdict(self, value: str, user: str, name: str) -> str:
         """Record what a button says (verdict, run, attempt) as the word of ``name``; what to answer."""
@@ -119,9 +119,9 @@ def _overview(row: Row) -> list[str]:
 
 
 def _pairs(row: Row) -> str:
-    known = {name: value for name, value in row.items() if value is not None}
+    pairs = {name: value for name, value in row.items() if value is not None}
     return ", ".join(
-        f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in known.items()
+        f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in pairs.items()
     )
 
 

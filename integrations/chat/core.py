@@ -175,8 +175,8 @@ def _options(verb: str, pairs: list[tuple[str, str]]) -> Row:
         elif name in OPTIONS.get(verb, ()):
             options[name] = _value(text)
         else:
-            known = ", ".join(OPTIONS.get(verb, ())) or "it has none"
-            raise ConfigError(f"{verb} has no option {harmless(name[:40])}.", fix=f"Known: {known}.")
+            names = ", ".join(OPTIONS.get(verb, ())) or "it has none"
+            raise ConfigError(f"{verb} has no option {harmless(name[:40])}.", fix=f"Known: {names}.")
     return options
 
 

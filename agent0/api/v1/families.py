@@ -60,10 +60,10 @@ def validated(
 
 
 def _named(name: str) -> Family:
-    known = families(long=None)
-    if name not in known:
-        raise NotFoundError(f"There is no family {name[:80]!r}.", fix=nearest(name, list(known)))
-    return known[name]
+    registered = families(long=None)
+    if name not in registered:
+        raise NotFoundError(f"There is no family {name[:80]!r}.", fix=nearest(name, list(registered)))
+    return registered[name]
 
 
 def _levels(family: Family) -> range:
