@@ -16,7 +16,8 @@
 #   make trainer  install the rollout client of another trainer (the package `verifiers`, in build/trainer), and see that
 #                 it captures from /v1/chat/completions the ids and log-probabilities that the log holds
 #   make traces   install libraries of other frameworks (in build/traces, by TRACES_PYTHON: 3.12 or newer), and see that
-#                 they accept the traces that are exported and that what they write comes back (writes docs/results/traces.md)
+#                 they accept the traces that are exported and what the chat endpoint answers, and that what they write comes back
+#                 (writes docs/results/traces.md)
 #   make bucket   install a server that speaks S3 (moto, in build/bucket), and see that artifacts come whole from it
 #   make chart    check images, compose, Helm chart and scripts of SLURM by their own tools (Helm is built by Go; wheels have
 #                 Compose, hadolint, ShellCheck, Kubernetes' schemas), and take up a run under SLURM's script; where a
@@ -139,7 +140,7 @@ bucket: linux .venv/.ready-dev
 # Harbor, OpenEnv and trackio are read without what they depend on: their models need pydantic alone.
 TRACES_PYTHON ?= python3.12
 TRACES := atif inspect trl verifiers
-TRACES_atif := atif==1.8.0
+TRACES_atif := atif==1.8.0 httpx
 TRACES_inspect := inspect-ai==0.3.285
 TRACES_trl := datasets transformers
 TRACES_verifiers := verifiers==0.4.0
@@ -150,6 +151,7 @@ traces: linux .venv/.ready-dev
 	build/traces/atif/bin/python -m pip --disable-pip-version-check install -q --no-deps harbor==0.25.0 openenv==0.10.0
 	build/traces/trl/bin/python -m pip --disable-pip-version-check install -q --no-deps trl==1.16.0 trackio==0.43.0
 	$(BIN)/python -m benchmarks.traces --write
+	$(BIN)/python -m benchmarks.capture --write
 
 trainer: linux .venv/.ready-dev
 	[ -x build/trainer/bin/python ] || $(BIN)/python -m venv build/trainer

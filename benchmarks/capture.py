@@ -19,7 +19,7 @@ from benchmarks.traces import AGENT0, HERE, Bench
 RUN = (
     *("--profile", "scripted", "--set", "run.student.provider=tiny", "--set", "run.iterations=1"),
     *("--set", "run.tasks=1", "--set", "run.attempts=1", "--set", "run.evaluation.test=0"),
-    *("--set", "run.evaluation.validation=1", "--set", "run.training.student.min_samples=1000"),
+    *("--set", "run.evaluation.validation=1"),
 )
 GRADERS = {"openenv": "atif", "verifiers": "verifiers"}
 """Library -> the folder of its environment."""
