@@ -16,8 +16,8 @@
 #   make trainer  install the rollout client of another trainer (the package `verifiers`, in build/trainer), and see that
 #                 it captures from /v1/chat/completions the ids and log-probabilities that the log holds
 #   make traces   install libraries of other frameworks (in build/traces, by TRACES_PYTHON: 3.12 or newer), and see that
-#                 they accept the traces that are exported and what the chat endpoint answers, and that what they write comes back
-#                 (writes docs/results/traces.md)
+#                 they accept the traces that are exported and what the endpoint answers, and that what they write comes
+#                 back (writes docs/results/traces.md)
 #   make bucket   install a server that speaks S3 (moto, in build/bucket), and see that artifacts come whole from it
 #   make chart    check images, compose, Helm chart and scripts of SLURM by their own tools (Helm is built by Go; wheels have
 #                 Compose, hadolint, ShellCheck, Kubernetes' schemas), and take up a run under SLURM's script; where a

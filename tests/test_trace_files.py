@@ -234,6 +234,21 @@ def test_an_import_that_was_cut_off_goes_on_from_its_file_alone(kept: Path, tmp_
     assert "is finished" in call("run", "resume", told[0].run, home=kept).err
 
 
+def test_a_file_that_was_cut_off_as_one_format_goes_on_as_no_other(kept: Path, tmp_path: Path) -> None:
+    path = rows_file(tmp_path / "both.jsonl", *({**ROW, "example_id": n} for n in range(3)))
+    told = events_of(foreign_file(load(path), ""), MemoryArtifacts(), NOON, "")
+
+    async def begin() -> None:
+        async with open_log(settings_at(kept), make=True) as log:
+            await log.append(told[:5])
+
+    asyncio.run(begin())
+    refused = call("trajectory", "import", str(path), "--format", "trl", home=kept)
+    assert refused.code == 2 and "was imported as verifiers" in refused.err and "--format verifiers" in refused.err
+    assert len(refused.err.strip().splitlines()) == 1
+    assert imported(kept, path)["events"] == len(told) - 5
+
+
 def test_pages_and_comparisons_take_a_foreign_run_as_one_of_ours(kept: Path, tmp_path: Path) -> None:
     wrong = {**ROW, "completion": [{"role": "assistant", "content": "\\boxed{5}"}], "reward": 0.0}
     first = imported(kept, rows_file(tmp_path / "first.jsonl", ROW, wrong))["run"]

@@ -10,8 +10,9 @@ from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.replay.stored_experiments import append_new
 from agent0.assembly.runtime.read_models import sound_log
 from agent0.assembly.runtime.stamping import code_rev, utc_now
-from agent0.errors import NotFoundError
+from agent0.errors import ConfigError, NotFoundError
 from agent0.events.base import sha256
+from agent0.events.runs import RunStarted
 from agent0.events.submissions import RECORDING, TurnAnswered
 from agent0.events.values import Artifact
 from agent0.experiments.interchange import openenv
@@ -85,13 +86,29 @@ async def import_recording(settings: Settings, name: str) -> TraceImport:
     return await _stored(settings, foreign_file(Dataset(f"{RECORDING}{name}", text, sha256(text)), openenv.NAME))
 
 
+def _require_format(file: ForeignFile, start: RunStarted) -> None:
+    """Require that ``file`` is read as when its run began: half of it may be there.
+
+    Raises:
+        ConfigError: it is read as another format.
+    """
+    before = start.imported.format if start.imported else ""
+    if before != file.format:
+        why = f"Run {file.run} has it so, and a file is one run."
+        raise ConfigError(f"{file.name} was imported as {before}.", why, f"Say: --format {before}")
+
+
 async def _stored(settings: Settings, file: ForeignFile) -> TraceImport:
     waiting, artifacts = _WaitingArtifacts(), artifact_store(settings)
     events = events_of(file, waiting, utc_now(), code_rev())
     for artifact, content in waiting.contents.items():
         artifacts.put(content, artifact.media)
     async with open_log(settings, make=True) as log:
-        stored_ids = {event.id async for event in log.read(file.run)}
+        stored_ids = set[str]()
+        async for stored in log.read(file.run):
+            stored_ids.add(stored.id)
+            if isinstance(stored.event, RunStarted):
+                _require_format(file, stored.event)
         await append_new(log, events, stored_ids)
     tasks = sum(event.type == "TaskAccepted" for event in events)
     return TraceImport(file, tasks, len(events) - len(stored_ids))
