@@ -38,6 +38,7 @@
 #                 goes on where it was stopped)
 #   make language get two language models (93 MB and 0.5 GB): transformers and llama.cpp compute the same of the first, and
 #                 a run of the second from an empty home trains it (half an hour)
+#   make domains  1,000 generated tasks a level of each of five domains, 200 wrong answers and 100 right ones each (hours)
 #   make soak     thousands of calls in the sandbox, some of them hostile: nothing may stay
 #   make setup    the environment only (that of make run)
 #   make clean    remove the environment and all caches (runs under AGENT0_HOME stay)
@@ -69,7 +70,7 @@ PINNED := $(BIN)/python -m pip --disable-pip-version-check install --quiet --req
 SANDBOXED := _pytest,antlr4,iniconfig,latex2sympy2_extended,math_verify,mpmath,numpy,packaging,pluggy,pygments,pytest,sympy
 PINS := pyproject.toml constraints.txt binaries.txt install.py
 
-.PHONY: help run setup test check style docs studies bench bench-gpu sinks trainer traces bucket chart browser integrations knockout crash cluster mutants language soak clean linux bubblewrap
+.PHONY: help run setup test check style docs studies bench bench-gpu sinks trainer traces bucket chart browser integrations knockout crash cluster mutants language domains soak clean linux bubblewrap
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -221,6 +222,9 @@ mutants: setup .venv/.ready-dev
 
 language: setup .venv/.ready-dev
 	$(BIN)/python -m pytest -m slow -s tests/test_language_model.py tests/test_qwen_profile.py
+
+domains: setup .venv/.ready-dev
+	$(BIN)/python -m benchmarks.domains --out build/domains
 
 soak: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.soak

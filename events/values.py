@@ -57,8 +57,6 @@ class TrainingStep(Value):
 QUESTIONS, DOCUMENTS = "questions", "documents"
 """The families of tasks that are rows of a file, and of those that a teacher writes about passages of documents (their
 domain, too). Neither is registered: there is nothing to draw or to solve."""
-
-
 REPAIR = "repair"
 """The domain of tasks that ask to change files until tests pass which nobody sees."""
 HARBOR = "harbor"
@@ -67,6 +65,10 @@ TESTING = "testing"
 """The domain of tasks that ask for tests which reject wrong versions that nobody sees."""
 REVIEWING = "reviewing"
 """The domain of tasks that ask which lines of files are wrong."""
+REFACTORING = "refactoring"
+"""The domain of tasks that ask for simpler code with the same values."""
+DOCUMENTING = "documenting"
+"""The domain of tasks that ask for docstrings from which functions can be written."""
 JUDGED = "judged"
 """The kind of a row's answer that a judge model compares, where one is named."""
 

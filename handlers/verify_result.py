@@ -9,7 +9,7 @@ from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.run.lifecycle import RunState
-from agent0.verification.panel.opinion import judge_opinion
+from agent0.verification.panel.opinion import docstring_reader, judge_opinion
 from agent0.verification.verdicts import task_of, verdicts
 
 
@@ -23,5 +23,6 @@ async def verify_result(
     environments: Environments,
 ) -> list[Event]:
     """Return a verdict for each attempt that can be decided at this event."""
-    ask = judge_opinion(models, run.config.verification.judge, run.config.seed, run.run, task_of(event))
-    return [*await verdicts(event, run, verifier_sandbox, ask, artifacts, environments=environments)]
+    judge = (models, run.config.verification.judge, run.config.seed, run.run, task_of(event))
+    ask, read = judge_opinion(*judge), docstring_reader(*judge)
+    return [*await verdicts(event, run, verifier_sandbox, ask, artifacts, environments=environments, read=read)]

@@ -209,6 +209,11 @@ FOLDERS: dict[str, dict[str, bytes]] = {
         b"def test_clip_1():\n    assert clip([1, 2]) == [1, 2]\n",
     },
     "reviewing": {"sums/series.py": CLIP.replace(b"{}", b"6")},
+    "refactoring": {
+        "sums/series.py": b"def clip(values):\n    if not values:\n        return [min(value, 9) for value in values]\n"
+        b"    else:\n        return [min(value, 9) for value in values]\n"
+    },
+    "documenting": {"sums/series.py": b"def raised(values):\n    return [value + 3 for value in values]\n"},
 }
 """Work folders that the examples of prompts begin with, by domain: those whose tasks are about files."""
 

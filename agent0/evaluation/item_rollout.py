@@ -30,7 +30,7 @@ from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool
 from agent0.tools.snapshots import save
 from agent0.verification.panel import VerificationContext
-from agent0.verification.panel.opinion import judge_opinion
+from agent0.verification.panel.opinion import docstring_reader, judge_opinion
 from agent0.verification.programs.source import written_program
 from agent0.verification.repositories.mined_task import keep_repository
 from agent0.verification.verifiers import Verdict, verifier_for
@@ -199,9 +199,14 @@ class Verify:
 
 
 def _verify(run: RunState, ports: RolloutPorts) -> Verify:
-    ask = judge_opinion(ports.models, run.config.verification.judge, run.config.seed, run.run)
+    judge = (ports.models, run.config.verification.judge, run.config.seed, run.run)
     files = partial(ports.question_file.files, run.config.questions)
-    context = VerificationContext(rules=run.config.verification, ask=ask, environments=ports.environments)
+    context = VerificationContext(
+        rules=run.config.verification,
+        ask=judge_opinion(*judge),
+        environments=ports.environments,
+        read=docstring_reader(*judge),
+    )
     return Verify(ports.verifier_sandbox, context, files)
 
 

@@ -9,7 +9,7 @@ from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.settings import VerificationConfig
 from agent0.state.run_state import AttemptState, RunState, TaskState
-from agent0.verification.panel import Opinion, VerificationContext
+from agent0.verification.panel import Opinion, Reader, VerificationContext
 from agent0.verification.verifiers import Verdict, credit_of, graded, verifier_for
 
 HANDLER = "verify_result"
@@ -28,12 +28,14 @@ async def verdicts(
     rules: VerificationConfig | None = None,
     environments: Environments | None = None,
     again: bool = False,
+    read: Reader | None = None,
 ) -> list[ResultVerified]:
     """Verify the attempts that ``event`` completes; returns one ``ResultVerified`` each.
 
     A collective verifier gives all of a task's verdicts when its last attempt is in. ``run`` is the state just after
-    ``event``, ``ask`` how to query the judge model, ``artifacts`` hold work folders; ``rules`` None: the run's own.
-    ``environments`` None: what only an environment decides is undecided. ``again``: they were verified before.
+    ``event``, ``ask`` how to query the judge model and ``read`` how to have it read docstrings, ``artifacts`` hold work
+    folders; ``rules`` None: the run's own. ``environments`` None: what only an environment decides is undecided.
+    ``again``: they were verified before.
 
     Raises:
         SandboxUnavailableError: something would have to be run, and there is no sandbox.
@@ -46,7 +48,7 @@ async def verdicts(
     name, proposal = task_of(event), _proposal(event, run)
     judge = verifier_for(proposal, rules.unchecked)
     computed = tuple(attempt.computed for attempt in attempts.values())
-    context = VerificationContext(computed, rules, ask, artifacts, environments, again)
+    context = VerificationContext(computed, rules, ask, artifacts, environments, again, read)
     answers = [a.answer for a in attempts.values()]
     judged = await judge.judge(proposal, answers, sandbox, context)
     subgoal_answers = event.subgoals if isinstance(event, TaskAttempted) else ()

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from agent0.assembly.mining.candidates import Code
 from agent0.errors import DependencyError
 from agent0.ports.sandbox import Sandbox
+from agent0.tasks.mining.documented import Docstrings
 from agent0.tasks.mining.generated import DrawnCall, GeneratedRepository
 from agent0.tasks.mining.mutations import Mutation
 from agent0.verification.repositories.hidden_values import ModuleCalls, values_of
@@ -20,7 +21,8 @@ HANGS, RAISES = "its calls hang", "raises "
 @dataclass
 class Drawn:
     """A repository under way: values of its cases as they should be and with its bugs, those that decide and differ,
-    or wrong versions with calls that tell each of them apart; and why it is no task."""
+    or wrong versions with calls that tell each of them apart, or its files ``before`` they are simplified, or what its
+    docstrings should say; and why it is no task."""
 
     number: int
     kind: str
@@ -30,6 +32,8 @@ class Drawn:
     failing: Sequence[DrawnCall] = ()
     versions: Sequence[Mutation] = ()
     rejecting: Sequence[frozenset[DrawnCall]] = ()
+    before: Code = field(default_factory=dict)
+    docstrings: Docstrings = field(default_factory=dict)
     why: str = ""
 
     @property

@@ -16,6 +16,8 @@ from agent0.assembly.mining.drawn import (
     repository_of,
     values_by_call,
 )
+from agent0.assembly.mining.generate_documents import decide_documents, written_document
+from agent0.assembly.mining.generate_refactors import decide_refactors, written_refactor
 from agent0.assembly.mining.generate_reviews import written_review
 from agent0.assembly.mining.generate_tests import decide_tests, written_tests
 from agent0.assembly.mining.mine import Report, stored
@@ -23,6 +25,7 @@ from agent0.assembly.mining.mined_folder import LedgerLine, MinedFolder
 from agent0.assembly.runtime import port_openers
 from agent0.ports.sandbox import Sandbox
 from agent0.settings import SandboxSettings
+from agent0.tasks.mining.documented import documented
 from agent0.tasks.mining.generated import BUGS, DrawnCall, generated
 from agent0.tasks.mining.statements import bug_statement
 from agent0.verification.repositories import hidden_tests
@@ -40,6 +43,9 @@ LEAST = 2
 PACKAGE, VALUES = "generated", "values.json"
 
 
+GenerationKind = Literal["bug", "document", "refactor", "review", "tests"]
+
+
 @dataclass
 class LevelCount:
     """A level: repositories drawn, tasks accepted, and reasons why the others were not."""
@@ -52,9 +58,10 @@ class LevelCount:
 
 @dataclass(frozen=True)
 class GenerationRequest:
-    """``count`` tasks of each of ``levels``, drawn with ``seed``: bugs to repair, tests to write, or code to review."""
+    """``count`` tasks of each of ``levels``, drawn with ``seed``: bugs to repair, code to document, to simplify or
+    to review, or tests to write."""
 
-    kind: Literal["bug", "review", "tests"]
+    kind: GenerationKind
     levels: tuple[int, ...]
     count: int
     seed: int
@@ -100,12 +107,15 @@ async def _level(level: int, request: GenerationRequest, folder: MinedFolder, sa
 
 def _draw(level: int, request: GenerationRequest, number: int) -> Drawn:
     """Draw a repository; where tests are asked for it is right, and has one of each function."""
+    if request.kind == "document":
+        drawn, docstrings = documented(level, request.seed, number)
+        return Drawn(number, request.kind, drawn, docstrings=docstrings)
     repository = generated(level, request.seed, number)
     if repository and request.kind == "tests":
         firsts = {call.function: call for call in reversed(repository.hidden)}
         hidden = tuple(call for call in repository.hidden if call not in firsts.values())
         repository = replace(repository, changes=(), visible=tuple(firsts.values()), hidden=hidden)
-    if repository and request.kind == "review" and number % EVERY == 0:
+    if repository and (request.kind == "refactor" or (request.kind == "review" and number % EVERY == 0)):
         repository = replace(repository, changes=())
     return Drawn(number, request.kind, repository)
 
@@ -129,8 +139,8 @@ async def _try(batch: Sequence[Drawn], request: GenerationRequest, names: set[st
         elif drawn.id in names:
             drawn.why = "a duplicate"
         names.add(drawn.id)
-    decide = decide_tests if request.kind == "tests" else _decide
-    await decide([drawn for drawn in batch if not drawn.why], sandbox)
+    deciders = {"document": decide_documents, "refactor": decide_refactors, "tests": decide_tests}
+    await deciders.get(request.kind, _decide)([drawn for drawn in batch if not drawn.why], sandbox)
 
 
 async def _decide(batch: Sequence[Drawn], sandbox: Sandbox) -> None:
@@ -159,7 +169,7 @@ async def _decide(batch: Sequence[Drawn], sandbox: Sandbox) -> None:
 
 
 def _add(folder: MinedFolder, level: int, request: GenerationRequest, drawn: Drawn) -> None:
-    written = {"bug": _written, "review": written_review, "tests": written_tests}[request.kind]
+    written = _WRITTEN[request.kind]
     candidate = request.candidate(level, drawn.number)
     line = LedgerLine(package=PACKAGE, candidate=candidate, kind=request.kind, why=drawn.why)
     if drawn.why:
@@ -212,3 +222,13 @@ def _difference(drawn: Drawn, case: DrawnCall) -> str:
         case.function == "after"
     )
     return f"{of_class}it is to be {drawn.expected[case]}, and {value if value.startswith(RAISES) else f'is {value}'}"
+
+
+_WRITTEN = {
+    "bug": _written,
+    "document": written_document,
+    "refactor": written_refactor,
+    "review": written_review,
+    "tests": written_tests,
+}
+"""What is written of a task, by kind."""

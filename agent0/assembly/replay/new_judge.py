@@ -11,8 +11,8 @@ from agent0.errors import ConfigError
 from agent0.infra.log.event_log import Log
 from agent0.ports.models import GenerateRequest, Generation, Model
 from agent0.settings import ActorConfig, JudgeConfig, RunConfig, Settings
-from agent0.verification.panel import Opinion
-from agent0.verification.panel.opinion import judge_opinion
+from agent0.verification.panel import Opinion, Reader
+from agent0.verification.panel.opinion import docstring_reader, judge_opinion
 
 Asks = Literal["", "calls", "batch"]
 """How a judge is asked: not at all, by a call each, or by a vendor's batch API, which is cheaper and takes hours."""
@@ -34,6 +34,11 @@ class NewJudge:
         """What is asked about the task ``about``."""
         models = self._models if self._heard is None else _Hearing(self._heard)
         return judge_opinion(models, self._actor, self._seed, self._name, about)
+
+    def reader(self, about: str) -> Reader | None:
+        """What has it read docstrings of the task ``about``."""
+        models = self._models if self._heard is None else _Hearing(self._heard)
+        return docstring_reader(models, self._actor, self._seed, self._name, about)
 
     async def fetch(self, look: Callable[[], Awaitable[object]], wait: Wait) -> None:
         """Have all answers that ``look`` asks for by the vendor's batch API, and keep them; ``look`` hears nothing

@@ -112,9 +112,9 @@ class _Decider:
             return self.earlier[case.cause.id]
         event, state = case.cause.event, case.state
         try:
-            ask = self._opinion(event, state)
-            beside = (ask, self.artifacts, self.rules, self.ports["environments"])
-            return await verdicts(event, state, self.ports["verifier_sandbox"], *beside, again=True)
+            read = self.judge.reader(task_of(event)) if self.judge else None
+            beside = (self._opinion(event, state), self.artifacts, self.rules, self.ports["environments"])
+            return await verdicts(event, state, self.ports["verifier_sandbox"], *beside, again=True, read=read)
         except Exception as error:  # a verifier is anybody's code: one old event must not end the rest
             if isinstance(error, Agent0Error) and error.kind.retryable:
                 raise

@@ -2,11 +2,11 @@
 that are drawn; work on one of them, and its verdict."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from agent0.assembly.mining.generate import GenerationRequest
+from agent0.assembly.mining.generate import GenerationKind, GenerationRequest
 from agent0.assembly.mining.generate import generate as generate_tasks
 from agent0.assembly.mining.judging import judge as judge_work
 from agent0.assembly.mining.judging import unpack as unpack_task
@@ -75,16 +75,17 @@ def generate(
     ),
     count: Annotated[int, typer.Option(min=1, max=100_000, help="Tasks of each level.")] = 100,
     kind: Annotated[
-        Literal["bug", "review", "tests"], typer.Option(help="Bugs to repair, code to review, or tests to write.")
+        GenerationKind,
+        typer.Option(help="Bugs to repair, code to document, to simplify or to review, or tests to write."),
     ] = "bug",
     level: Annotated[list[int] | None, typer.Option(min=1, max=LEVELS, help="Of these levels alone.")] = None,
     seed: Annotated[int, typer.Option(help="What repositories are drawn with.")] = 0,
     pairs: console.Set = None,
     as_json: console.Json = False,
 ) -> None:
-    """Generate small repositories to repair, to review or to write tests for, in the form of mined tasks. What is right
-    and wrong of them is run in the sandbox. The same command goes on where it was stopped. Exit code 1 where a level
-    has fewer tasks than asked for."""
+    """Generate small repositories to repair, document, simplify, review or test, in the form of mined tasks.
+    What is right and wrong of them is run in the sandbox. The same command goes on where it was stopped. Exit code 1
+    where a level has fewer tasks than asked for."""
     settings = flags.settings(None, pairs)
     request = GenerationRequest(kind, tuple(dict.fromkeys(level or range(1, LEVELS + 1))), count, seed)
     with MinedFolder.opened(out) as folder:

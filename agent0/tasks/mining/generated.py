@@ -102,17 +102,22 @@ def generated(level: int, seed: int, number: int) -> GeneratedRepository | None:
     of_module = {name: _MODULES[0] if level == 1 else _MODULES[1] for name, _ in functions}
     of_module |= {name: _MODULES[0] for name, _ in leaves[0]} | {name: _MODULES[2] for name, _ in callers}
     hidden, visible = list[DrawnCall](), list[DrawnCall]()
-    for name, module in of_module.items():
-        drawn = [DrawnCall(module, name, f"{name}({values})") for values in _lists(rng, CASES + SHOWN_CASES)]
+    for name, module in {**of_module, **({"after": _MODULES[3]} if title else {})}.items():
+        drawn = drawn_calls(module, name, CASES + SHOWN_CASES, rng)
         hidden += drawn[:CASES]
         visible += drawn[CASES:]
-    for number in range((CASES + SHOWN_CASES) if title else 0):
-        (hidden if number < CASES else visible).append(DrawnCall(_MODULES[3], "after", f"after({_session(rng)})"))
     changes = _changes(modules, BUGS.get(level, 1), rng)
     names = frozenset(name for name, _ in callers) | ({"after"} if title else set())
     repository = GeneratedRepository(level, modules, changes, tuple(hidden), tuple(visible), title, names)
     sources = repository.code(changes).values()
     return repository if changes and all(map(compiles, sources)) else None
+
+
+def drawn_calls(module: str, function: str, count: int, rng: random.Random) -> list[DrawnCall]:
+    """Draw ``count`` calls of a function of lists, all different, or of ``after``, which takes steps."""
+    arguments: list[str] = [str(_session(rng)) for _ in range(count)] if function == "after" else []
+    arguments = arguments or [str(values) for values in _lists(rng, count)]
+    return [DrawnCall(module, function, f"{function}({argument})") for argument in arguments]
 
 
 def _changes(modules: Mapping[str, str], bugs: int, rng: random.Random) -> tuple[Mutation, ...]:

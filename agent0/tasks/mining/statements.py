@@ -4,6 +4,8 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from agent0.tasks.mining.docstring_grammar import FORMS
+
 MOST_FAILURES, LONGEST = 3, 12_000
 """Failures that a statement names; characters of a statement."""
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -46,6 +48,40 @@ Functions of {", ".join(modules)} may be called.{after if title else ""}
 Where nothing is wrong, write the line no defects, and nothing else.
 
 A defect counts where the line is right and the call gives another value than it should. Every other line costs."""
+
+
+def refactor_statement(package: str, complexity: tuple[int, int], size: tuple[int, int]) -> str:
+    """Ask for simpler code of a package: what it measures, and what it may measure at most."""
+    return f"""The Python package {package} in your work folder is right, but more complicated than it need be. Simplify
+it: every function and method must go on giving what it does, and leave its arguments as it does.
+
+Its cyclomatic complexity, summed over all functions of all files, is {complexity[0]}: bring it to {complexity[1]} or
+less. Its size in nodes of the syntax tree, without docstrings, is {size[0]}: bring it to {size[1]} or less.
+
+Branches, loops, `and`, `or`, functions, lambdas and comparisons used as values count 1 each for complexity. Calls that
+you cannot see decide, others than those in tests/; changed tests do not count. Code that runs or reflects on code
+(eval, getattr, names with __), long literals, and imports from beside the package, bisect, collections, functools,
+heapq, itertools, math and operator are refused."""
+
+
+def document_statement(package: str, functions: Sequence[str]) -> str:
+    """Ask for docstrings of ``functions``, in statements of the grammar."""
+    forms = "\n".join(f"- {form.text.format(a='A', b='B')}" for form in FORMS.values())
+    return f"""The Python package {package} in your work folder has no docstrings. Write those of
+{", ".join(functions)}, and change nothing else.
+
+A docstring says step by step what is made of the list `values`: statements of these forms, with whole numbers for A and
+B, and a last one that begins with Return:
+
+{forms}
+
+Below them stands an example or up to 5, which are run:
+
+    >>> {functions[0]}([1, 2])
+    3
+
+Whoever reads signature and docstring alone must be able to write a function that gives the same for every list. So
+no statement may be missing, wrong, or there for nothing; examples are not read, and nothing else may stand there."""
 
 
 def change_statement(

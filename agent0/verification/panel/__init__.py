@@ -25,6 +25,8 @@ VoteAndReason = tuple[bool | None, str]
 """True, False, or None where it cannot be told; and why."""
 Opinion = Callable[[Task, str], Awaitable[VoteAndReason]]
 """What a judge model says about one answer."""
+Reader = Callable[[str, str], Awaitable[str]]
+"""From a signature and a docstring to a program that defines the function, empty where a model wrote none."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +34,9 @@ class VerificationContext:
     """What a verifier knows beside task and answers.
 
     ``computed``: for each answer, whether a tool printed it without having been given it. ``rules``: the
-    run's verification settings. ``ask``: the judge model, None where there is none. ``artifacts``: where work folders
-    are, ``environments`` what reaches those of others, None where nobody has any. ``again``: it was judged before, and
-    is not to be believed what it recorded.
+    run's verification settings. ``ask``: the judge model, None where there is none; ``read``: the same as a reader of
+    docstrings. ``artifacts``: where work folders are, ``environments`` what reaches those of others, None where nobody
+    has any. ``again``: it was judged before, and is not to be believed what it recorded.
     """
 
     computed: tuple[bool, ...] = ()
@@ -43,6 +45,7 @@ class VerificationContext:
     artifacts: Artifacts | None = None
     environments: Environments | None = None
     again: bool = False
+    read: Reader | None = None
 
 
 @dataclass(frozen=True)

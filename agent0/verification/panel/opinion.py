@@ -8,13 +8,15 @@ import re
 
 from agent0.events.values import Task
 from agent0.ports.models import GenerateRequest, Models, Sampling
-from agent0.rollout.prompts import JUDGE, JUDGE_ROW, prompt, render
+from agent0.rollout.prompts import ANY, JUDGE, JUDGE_ROW, READER, prompt, render
 from agent0.settings import JudgeConfig
 from agent0.tasks.seeds import derive_seed
-from agent0.verification.panel import Opinion, PanelCase, VoteAndReason, check
+from agent0.verification.panel import Opinion, PanelCase, Reader, VoteAndReason, check
+from agent0.verification.programs.source import holds_program, program_of
 
 CHECK = "opinion"
-LONGEST_ANSWER = 2_000
+LONGEST_ANSWER, FUNCTION_TOKENS = 2_000, 400
+"""Characters of an answer that a judge reads; tokens that a function may take at least."""
 _VERDICT = re.compile(r"verdict:\s*(right|wrong|unsure)\.?", re.IGNORECASE)
 _MEANING = {"right": True, "wrong": False, "unsure": None}
 
@@ -60,3 +62,19 @@ def judge_opinion(models: Models, actor: JudgeConfig, seed: int, group: str, abo
         return read_verdict(reply.text)
 
     return ask
+
+
+def docstring_reader(models: Models, actor: JudgeConfig, seed: int, group: str, about: str = "") -> Reader | None:
+    """Make the function that has the judge model of ``actor`` write functions; the rest as for ``judge_opinion``."""
+    if not actor.provider:
+        return None
+
+    async def read(signature: str, docstring: str) -> str:
+        turns = render(prompt(actor.prompts, ANY, READER), {"signature": signature, "docstring": docstring})
+        tokens = max(actor.max_tokens, FUNCTION_TOKENS)
+        sampling = Sampling(actor.temperature, actor.top_p, tokens, derive_seed(seed, "reader", signature, docstring))
+        reply = await models.open(actor).generate(GenerateRequest(turns, sampling, group=group, task=about))
+        name = signature.removeprefix("def ").partition("(")[0]
+        return program_of(reply.text, "", name) if holds_program(reply.text, name) else ""
+
+    return read

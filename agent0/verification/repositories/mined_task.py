@@ -13,7 +13,9 @@ from agent0.ports.storage import Artifacts
 from agent0.tools.snapshots import copy_folder, load
 from agent0.verification.repositories.hidden_tests import TestRun, run_hidden_tests
 from agent0.verification.repositories.hidden_values import HiddenCalls, HiddenValues
+from agent0.verification.repositories.round_trip import HiddenDocumentation, RoundTrip
 from agent0.verification.repositories.seeded_defects import HiddenDefects, SeededDefects
+from agent0.verification.repositories.simpler_code import HiddenMeasures, SimplerCode
 from agent0.verification.repositories.source_tree import SourceTree
 from agent0.verification.repositories.wrong_versions import HiddenVersions, WrongVersions
 
@@ -23,9 +25,13 @@ VERSIONS = "versions.json"
 """The file of wrong versions, where tests are asked for."""
 DEFECTS = "defects.json"
 """The file of defects, where a review is asked for."""
-Kind = Literal["bug", "change", "harbor", "review", "tests"]
-"""A bug by a mutation, what changed between two releases, a task folder of Harbor, or a review or tests that are asked
-for."""
+DOCSTRINGS = "docstrings.json"
+"""The file of functions, where docstrings are asked for."""
+MEASURES = "measures.json"
+"""The file of bounds, where code is to be simplified."""
+Kind = Literal["bug", "change", "document", "harbor", "refactor", "review", "tests"]
+"""A bug by a mutation, what changed between two releases, a task folder of Harbor, or documentation, simpler code, a
+review or tests that are asked for."""
 
 
 class MinedTask(Value):
@@ -136,7 +142,7 @@ class HiddenTests:
         return not failed, why
 
 
-Decider = HiddenTests | HiddenValues | SeededDefects | WrongVersions
+Decider = HiddenTests | HiddenValues | RoundTrip | SeededDefects | SimplerCode | WrongVersions
 """What decides about a work folder."""
 
 
@@ -157,6 +163,12 @@ def hidden_tests_of(solution: MinedSolution, artifacts: Artifacts) -> Decider:
     if solution.values == DEFECTS:
         defects = HiddenDefects.model_validate_json(frame.pop(DEFECTS))
         return SeededDefects(defects, frame, SLACK_S)
+    if solution.values == DOCSTRINGS:
+        documentation = HiddenDocumentation.model_validate_json(frame.pop(DOCSTRINGS))
+        return RoundTrip(documentation, frame, SLACK_S)
+    if solution.values == MEASURES:
+        measures = HiddenMeasures.model_validate_json(frame.pop(MEASURES))
+        return SimplerCode(measures, frame, SLACK_S)
     if solution.values:
         calls = HiddenCalls.model_validate_json(frame[solution.values])
         return HiddenValues(solution.packages, calls.modules, SLACK_S)

@@ -10,11 +10,13 @@ from agent0.ports.storage import Artifacts
 from agent0.tools.snapshots import answered_folder, load
 from agent0.verification.panel import VerificationContext
 from agent0.verification.repositories.mined_task import MinedSolution, hidden_tests_of
+from agent0.verification.repositories.round_trip import RoundTrip
 from agent0.verification.repositories.seeded_defects import SeededDefects
 from agent0.verification.repositories.wrong_versions import WrongVersions
 from agent0.verification.verifiers import Verdict, verifier
 from agent0.verification.work_folders import folder_verdicts
 
+UNREAD = "a judge model reads docstrings too, and none is asked here"
 NO_FOLDER, UNCHANGED = "it leaves no work folder", "nothing was changed"
 
 
@@ -23,16 +25,23 @@ async def hidden_tests(
     task: Task, answers: Sequence[str | None], sandbox: Sandbox, context: VerificationContext
 ) -> list[Verdict]:
     """Run the hidden tests on each work folder; equal folders are judged once."""
-    return await folder_verdicts(task, answers, context.artifacts, partial(_verdict, sandbox))
+    return await folder_verdicts(task, answers, context.artifacts, partial(_verdict, sandbox, context))
 
 
-async def _verdict(sandbox: Sandbox, repository: Repository, answer: str | None, artifacts: Artifacts) -> Verdict:
+async def _verdict(
+    sandbox: Sandbox, context: VerificationContext, repository: Repository, answer: str | None, artifacts: Artifacts
+) -> Verdict:
     folder = answered_folder(answer)
     if folder is None or folder.sha256 == repository.tree.sha256:
         return Verdict(False, NO_FOLDER if folder is None else UNCHANGED)
     solution = MinedSolution.model_validate_json(artifacts.get(repository.hidden))
     hidden = hidden_tests_of(solution, artifacts)
     code = {path: data for path, data in load(folder, artifacts).items() if path.endswith((".py", ".txt"))}
+    if isinstance(hidden, RoundTrip):
+        if context.rules.judge.provider and context.read is None:
+            return Verdict(None, UNREAD)
+        correct, reason, credit = await hidden.grade(code, sandbox, context.read)
+        return Verdict(correct, (reason or "all docstrings are exact")[:200], credit=credit)
     if isinstance(hidden, SeededDefects | WrongVersions):
         correct, reason, credit = await hidden.grade(code, sandbox)
         return Verdict(correct, reason[:200], credit=credit)

@@ -10,7 +10,19 @@ from agent0.evaluation.benchmarks.rows import RowError
 from agent0.evaluation.benchmarks.rows.question_columns import Columns
 from agent0.evaluation.benchmarks.rows.question_rows import LONGEST, QuestionRows, RowTask
 from agent0.events.episodes import STEPS
-from agent0.events.values import HARBOR, QUESTIONS, REPAIR, REVIEWING, TESTING, Artifact, Repository, SourceRow, Task
+from agent0.events.values import (
+    DOCUMENTING,
+    HARBOR,
+    QUESTIONS,
+    REFACTORING,
+    REPAIR,
+    REVIEWING,
+    TESTING,
+    Artifact,
+    Repository,
+    SourceRow,
+    Task,
+)
 from agent0.ports.storage import Dataset
 from agent0.rollout.teacher import normal
 from agent0.settings import QuestionsConfig
@@ -18,8 +30,15 @@ from agent0.tools.snapshots import as_answer
 from agent0.verification.repositories.mined_task import EpisodeTask, Kind, MinedTask
 
 COLUMNS = Columns(replace(answers.MATH, name="mined", source="agent0 task mine"), {})
-LEVELS: Mapping[Kind, int] = {"bug": 1, "change": 2, "harbor": 1, "review": 1, "tests": 1}
-DOMAINS: Mapping[Kind, str] = {"tests": TESTING, "review": REVIEWING, "harbor": HARBOR}
+LEVELS: Mapping[Kind, int] = {"change": 2}
+"""Levels of tasks that state none, where it is not 1."""
+DOMAINS: Mapping[Kind, str] = {
+    "document": DOCUMENTING,
+    "harbor": HARBOR,
+    "refactor": REFACTORING,
+    "review": REVIEWING,
+    "tests": TESTING,
+}
 
 
 def read_mined_rows(rows: Dataset, plan: QuestionsConfig) -> QuestionRows:
@@ -65,7 +84,7 @@ def _tasks(lines: list[str], name: str, domain: str, faults: list[RowError]) -> 
                 question=mined.statement,
                 domain=DOMAINS.get(mined.kind, REPAIR),
                 family=QUESTIONS,
-                level=mined.level or LEVELS[mined.kind],
+                level=mined.level or LEVELS.get(mined.kind, 1),
                 canonical=f"{QUESTIONS} {mined.package} {mined.id}",
                 kind="long",
                 row=row,
