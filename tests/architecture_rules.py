@@ -34,6 +34,7 @@ PAIRS = {
     ("infra/embeddings", "tasks"),
     ("infra/engine", "training"),
     ("infra/integrity", "provenance"),
+    ("infra/environments/process.py", "tools"),
     ("infra/log", "provenance"),
     ("infra/mcp", "tools"),
     ("infra/models", "evaluation"),
@@ -137,10 +138,12 @@ OUTSIDERS = {
         "agent0/config/catalogue.py",
         "agent0/tools/*",
         "agent0/ports/environments.py",  # arguments of strangers' tools
+        "agent0/cli/environments/env.py",  # options of strangers' environments
         "agent0/tasks/harbor/reading.py",  # folders and rewards of strangers
         "agent0/verification/repositories/harbor_tests.py",
         "infra/log/nats_server.py",
         "infra/log/publishing.py",
+        "infra/environments/*",  # lines of strangers
         "infra/web/openenv.py",  # frames of strangers
         "infra/weights/model_config.py",
         "infra/integrity/archive.py",  # its manifest is a stranger's

@@ -84,8 +84,10 @@ COMMANDS: Mapping[str, str | Noun] = {
             "add": Noun(
                 "Add an environment.",
                 {
+                    "gym": "environments.env:gym",
                     "harbor": "environments.env:harbor",
                     "openenv": "environments.env:openenv",
+                    "verifiers": "environments.env:verifiers",
                 },
             ),
             "list": "environments.env:list_",

@@ -163,7 +163,7 @@ class OpenEnvSession:
         answer = await self.step({"type": "list_tools"})
         try:
             listed = _OpenEnvTools.model_validate({} if isinstance(answer, str) else answer.observation).tools
-            return tuple(_spec(tool.name, tool.description, tool.input_schema) for tool in listed)
+            return tuple(model_tool(tool.name, tool.description, tool.input_schema) for tool in listed)
         except (ValidationError, SchemaRefused) as error:
             raise self._fault(f"no list of tools: {_first(error)}") from error
 
@@ -199,7 +199,7 @@ def away(url: str, why: str) -> DependencyError:
     return DependencyError(f"The environment at {url}", why, "Start it there; a run goes on by itself.")
 
 
-def _spec(name: str, description: str, schema: Mapping[str, JsonValue]) -> ToolSpec:
+def model_tool(name: str, description: str, schema: Mapping[str, JsonValue]) -> ToolSpec:
     """A tool as a model may read it.
 
     Raises:
@@ -291,7 +291,7 @@ class OpenEnvServers:
         fields = schema.model_dump()
         fields["properties"].pop("metadata", None)
         try:
-            return (_spec(ACT, f"{fields.get('description') or 'Carries out an action.'}", fields),)
+            return (model_tool(ACT, f"{fields.get('description') or 'Carries out an action.'}", fields),)
         except SchemaRefused as error:
             raise ConfigError(f"The environment at {url} cannot be asked.", f"Its actions: {error}.") from error
 

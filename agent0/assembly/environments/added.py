@@ -12,6 +12,7 @@ from agent0.assembly.mining.mined_folder import LedgerLine, MinedFolder
 from agent0.assembly.runtime import port_openers
 from agent0.errors import Agent0Error, ConfigError, DependencyError, NotFoundError, OperationError
 from agent0.events.values import HARBOR, ToolState
+from agent0.infra.environments import ENVIRONMENTS
 from agent0.infra.storage.files import read_regular
 from agent0.infra.storage.mined_tasks import is_mined, read_mined_tasks
 from agent0.ports.sandbox import Sandbox
@@ -21,7 +22,6 @@ from agent0.tools.snapshots import MOST_BYTES, MOST_FILES, save
 from agent0.verification.repositories.harbor_tests import FULL, ROOT, harbor_reward, own_files, run_script
 from agent0.verification.repositories.mined_task import MinedSolution, MinedTask, TrialRecord
 
-ENVIRONMENTS = "environments"
 CONFIG = "task.toml"
 MOST_TASKS = 10_000
 _name = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")

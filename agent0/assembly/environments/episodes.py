@@ -21,9 +21,11 @@ Opened = Callable[[int], AbstractAsyncContextManager[OpenEpisode]]
 """Begins the episode of a seed."""
 
 
-async def add_episodes(path: Path, count: int, opened: Opened, like: EpisodeTask) -> list[TriedTask]:
+async def add_episodes(
+    path: Path, count: int, opened: Opened, like: EpisodeTask, beside: Path | None = None
+) -> list[TriedTask]:
     """Write the seeds below ``count`` that are tasks ``like`` this one to the folder ``path``; returns all that were
-    tried. Nothing is kept where none is a task.
+    tried. Nothing is kept where none is a task. What the folder ``beside`` holds is moved there, too.
 
     Raises:
         DependencyError: the environment is away, or the disk cannot be written.
@@ -38,7 +40,7 @@ async def add_episodes(path: Path, count: int, opened: Opened, like: EpisodeTask
             changes = {"id": tried[-1].name, "statement": asked, "episode": episode}
             tasks[normal(asked)] = like.model_copy(update=changes)
     if tasks:
-        _keep(path, list(tasks.values()))
+        keep(path, list(tasks.values()), beside)
     return tried
 
 
@@ -57,8 +59,12 @@ async def _asked(opened: Opened, episode: Episode) -> tuple[Episode, str, str]:
     return episode, asked, ""
 
 
-def _keep(path: Path, tasks: list[EpisodeTask]) -> None:
-    """Write the folder, whole or not at all."""
+def keep(path: Path, tasks: list[EpisodeTask], beside: Path | None = None) -> None:
+    """Write ``tasks`` to the folder ``path``, whole or not at all, with what the folder ``beside`` holds.
+
+    Raises:
+        DependencyError: the disk cannot be written.
+    """
     adding = path.with_name(f".{path.name}.adding")
     try:
         shutil.rmtree(adding, ignore_errors=True)
@@ -66,6 +72,8 @@ def _keep(path: Path, tasks: list[EpisodeTask]) -> None:
             (adding / folder).mkdir(mode=0o700, parents=True)
         for task in tasks:
             (adding / TASKS / f"{task.id}.json").write_text(task.model_dump_json(), encoding="utf-8")
+        for part in beside.iterdir() if beside else ():
+            part.rename(adding / part.name)
         os.rename(adding, path)  # noqa: PTH104 (never over a folder that somebody made meanwhile)
     except OSError as error:
         raise DependencyError(f"The folder {path}", f"{error.strerror}.", "Free some space.") from error

@@ -23,10 +23,12 @@ async def add_openenv(
     servers: OpenEnvServers | None = None,
     *,
     steps: bool = False,
+    right: float | None = None,
 ) -> tuple[Path, list[TriedTask]]:
     """Add the episodes of the seeds below ``count`` at ``url`` as the environment ``name``; empty: as the server calls
-    itself. ``question`` is the field of an observation that asks, ``steps``: an episode goes over several. Returns
-    where they are and all that were tried; nothing is kept where none is a task.
+    itself. ``question`` is the field of an observation that asks, ``steps``: an episode goes over several, ``right``:
+    from which reward on it is right. Returns where they are and all that were tried; nothing is kept where none is a
+    task.
 
     Raises:
         ConfigError: address or name is none, or its actions are more than one text, and not ``steps``.
@@ -38,7 +40,7 @@ async def add_openenv(
     about = await servers.metadata(url)
     path = free_folder(settings, name or re.sub("[^a-z0-9_-]+", "-", about.name.lower()).strip("-_")[:63])
     action, specs = ("", await servers.steps(url)) if steps else (await servers.action(url), None)
-    episode = Episode(url=url, seed=0, question=question, action=action)
+    episode = Episode(url=url, seed=0, question=question, action=action, right=right)
     like = EpisodeTask(id="", environment=about.name, version=about.version or "", statement="", episode=episode)
     async with servers.session(url) as session:
 

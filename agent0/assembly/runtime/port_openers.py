@@ -10,10 +10,11 @@ from typing import Any
 from agent0.assembly.runtime.model_ports import OpenEmbedders, OpenModels, OpenTrainers
 from agent0.errors import ConfigError
 from agent0.infra.embeddings.benchmark_index import BenchmarkRows
+from agent0.infra.environments import ENVIRONMENTS
+from agent0.infra.environments.by_kind import EnvironmentsByKind
 from agent0.infra.log.event_log import Log
 from agent0.infra.sandbox import open_sandbox as open_sandbox
 from agent0.infra.storage.datasets import BenchmarkFolder, LocalQuestions
-from agent0.infra.web.openenv import OpenEnvServers
 from agent0.infra.web.proxy import WebProxy
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall, SandboxResult
 from agent0.ports.storage import Artifacts, BenchmarkFiles
@@ -110,7 +111,7 @@ async def open_port(
         "benchmark_files": lambda: benchmark_files(settings),
         "question_file": lambda: LocalQuestions(settings.home),
         "tool_cache": ToolCache,
-        "environments": OpenEnvServers,
+        "environments": lambda: EnvironmentsByKind(settings.home / ENVIRONMENTS),
         "web": lambda: WebProxy(settings.web),
         "tools": tools,
     }

@@ -1,21 +1,35 @@
 """``agent0 env``: environments of others as sources of tasks."""
 
+import json
+import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import JsonValue
 
 from agent0.api.openenv import serve_openenv
-from agent0.assembly.environments.added import MOST_TASKS, add_harbor, environments, remove
+from agent0.assembly.environments.added import MOST_TASKS, TriedTask, add_harbor, environments, remove
 from agent0.assembly.environments.openenv import add_openenv
+from agent0.assembly.environments.programs import add_program
 from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.runtime.port_openers import open_port
 from agent0.cli import console, flags
 from agent0.cli.environments.family import Levels, levels_of, named_family
+from agent0.errors import ConfigError
+from agent0.events.episodes import Episode
+from agent0.infra.environments.programs import EnvironmentProgram
 from agent0.settings import Settings
 from agent0.tasks.families import Family
 
+VERIFIERS = "verifiers==0.1.14"
+Count = Annotated[int, typer.Option("--count", min=1, max=MOST_TASKS, help="Seeds that are tried, from 0.")]
+Right = Annotated[float | None, typer.Option("--right", help="The reward from which on an episode is right; else 1.")]
+Packages = Annotated[list[str] | None, typer.Option("--package", help="What pip installs for it; may be repeated.")]
+Options = Annotated[list[str] | None, typer.Option("--option", help="KEY=VALUE of its own; may be repeated.")]
+Python = Annotated[str, typer.Option("--python", help="The Python that runs it.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Its name; see agent0 env list.")]
 
 
@@ -46,21 +60,111 @@ def harbor(
 
 
 def openenv(
-    url: Annotated[str, typer.Argument(metavar="URL", help="Its server, such as http://127.0.0.1:8010.")],
+    url: Annotated[
+        str, typer.Argument(metavar="URL|PACKAGE", help="Its server, such as http://127.0.0.1:8010, or its package.")
+    ],
     name: Annotated[str, typer.Option("--name", help="What it is called here; else as it calls itself.")] = "",
-    count: Annotated[int, typer.Option(min=1, max=MOST_TASKS, help="Seeds that are tried, from 0.")] = 100,
+    count: Count = 100,
     question: Annotated[
         str, typer.Option("--question", help="The field of an observation that asks; '' with --steps: all of it.")
     ] = "question",
     steps: Annotated[bool, typer.Option("--steps", help="Its episodes go over steps, each a call of a tool.")] = False,
+    right: Right = None,
+    packages: Packages = None,
+    options: Options = None,
+    python: Python = sys.executable,
     pairs: console.Set = None,
     as_json: console.Json = False,
 ) -> None:
     """Add an environment that is served by OpenEnv's wire, and whose episodes have one step, a single text, or go over
-    steps. Its first observations are the tasks, and the sum of its rewards is the verdict: 1 or more is right. Exit
-    code 1 where none is a task."""
+    steps. Its first observations are the tasks, and the sum of its rewards is the verdict: 1 or more is right. A
+    package is installed in the data folder and served from there, as your user. Exit code 1 where none is a task."""
     settings = flags.settings(None, pairs)
-    path, tried = console.run_async(lambda: add_openenv(settings, url, name, count, question, steps=steps))
+    if "://" in url:
+        result = console.run_async(lambda: add_openenv(settings, url, name, count, question, steps=steps, right=right))
+        _show(*result, as_json)
+        return
+    like = Episode(url="", seed=0, question=question, action="", tools="steps" if steps else "", right=right)
+    distribution = re.split(r"[\[<>=!~ ]", Path(url).name)[0]
+    program = EnvironmentProgram(kind="openenv", name=distribution, options=pairs_of(options))
+    _add(settings, program, name or distribution, count, like, (url, *(packages or ())), python, as_json)
+
+
+def gym(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As gymnasium knows it, such as FrozenLake-v1.")],
+    called: Annotated[str, typer.Option("--name", help="What it is called here; else as gymnasium calls it.")] = "",
+    count: Count = 100,
+    right: Right = None,
+    packages: Packages = None,
+    options: Options = None,
+    python: Python = sys.executable,
+    pairs: console.Set = None,
+    as_json: console.Json = False,
+) -> None:
+    """Add an environment of gymnasium: what it shows is text, an action a call of the tool act, and the sum of its
+    rewards the verdict. It is installed in the data folder and runs as your user. Exit code 1 where none is a task."""
+    settings = flags.settings(None, pairs)
+    program = EnvironmentProgram(kind="gym", name=name, options=pairs_of(options))
+    like = Episode(url="", seed=0, question="", action="", right=right)
+    _add(settings, program, called or name, count, like, packages or ("gymnasium",), python, as_json)
+
+
+def verifiers(
+    module: Annotated[str, typer.Argument(metavar="MODULE", help="As load_environment of verifiers knows it.")],
+    name: Annotated[str, typer.Option("--name", help="What it is called here; else as the module is.")] = "",
+    count: Count = 100,
+    right: Right = None,
+    packages: Packages = None,
+    options: Options = None,
+    python: Python = sys.executable,
+    pairs: console.Set = None,
+    as_json: console.Json = False,
+) -> None:
+    """Add an environment of the package verifiers that has one turn: a reply is a call of the tool reply, its rubric's
+    reward the verdict. It is installed in the data folder and runs as your user. Exit code 1 where none is a task."""
+    settings = flags.settings(None, pairs)
+    program = EnvironmentProgram(kind="verifiers", name=module, options=pairs_of(options))
+    like = Episode(url="", seed=0, question="", action="", right=right)
+    _add(settings, program, name or module, count, like, packages or (VERIFIERS, module), python, as_json)
+
+
+def _add(
+    settings: Settings,
+    program: EnvironmentProgram,
+    name: str,
+    count: int,
+    like: Episode,
+    packages: Sequence[str],
+    python: str,
+    as_json: bool,
+) -> None:
+    called = re.sub("[^a-z0-9_-]+", "-", name.lower()).strip("-_")[:63]
+    result = console.run_async(
+        lambda: add_program(settings, program, called, count, like, packages, console.say, python)
+    )
+    _show(*result, as_json)
+
+
+def pairs_of(options: Sequence[str] | None) -> dict[str, JsonValue]:
+    """Options ``key=value`` by key, a value read as JSON where it is some.
+
+    Raises:
+        ConfigError: one has no ``=``.
+    """
+    out: dict[str, JsonValue] = {}
+    for option in options or ():
+        key, equals, value = option.partition("=")
+        if not equals:
+            raise ConfigError(f"{option[:80]!r} is no option.", "It must be KEY=VALUE.", "As in: --option size=4")
+        try:
+            out[key] = json.loads(value)
+        except ValueError:
+            out[key] = value
+    return out
+
+
+def _show(path: Path, tried: Sequence[TriedTask], as_json: bool) -> None:
+    """What was added, and what was refused; exit code 1 where nothing was added."""
     refused = {task.name: task.why for task in tried if task.why}
     added = [task.name for task in tried if not task.why]
     if as_json:
