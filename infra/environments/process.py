@@ -58,7 +58,7 @@ class OpenedData(Wire):
 
 
 class StepData(Wire):
-    """What came of a step, as ``StepOutcome``."""
+    """What a process says that came of a step, as ``StepOutcome``."""
 
     text: str
     reward: float | None
@@ -110,7 +110,7 @@ class Connection:
 
 
 class ProcessEpisode:
-    """An episode under way, as ``OpenEpisode``."""
+    """An episode that a process has begun, as ``OpenEpisode``."""
 
     def __init__(self, connection: Connection, opened: OpenedData, tools: tuple[ToolSpec, ...]) -> None:
         self._connection, self.question, self.tools = connection, opened.question, tools

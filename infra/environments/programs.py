@@ -48,7 +48,7 @@ class AboutProgram(Wire):
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
     version: Annotated[str, Field(max_length=200)] = ""
-    tasks: Annotated[int, Field(ge=0)] | None = None
+    tasks: Annotated[int, Field(ge=1)] | None = None
     address: str = ""
 
 

@@ -33,33 +33,30 @@ async def add_program(
     python: str = sys.executable,
 ) -> tuple[Path, list[TriedTask]]:
     """Install ``packages`` for ``program`` with ``python``, and add its episodes of the numbers below ``count`` as the
-    environment ``called``. ``like`` says what an episode's field asks, what answers, and when it is right. Returns
-    where they are and all that were tried; nothing is kept where none is a task.
+    environment ``called``, ``like`` this one. Returns where they are and all that were tried; nothing is kept where
+    none is a task.
 
     Raises:
         ConfigError: the name is none, or what it asks cannot be asked.
-        OperationError: there is an environment of this name.
+        OperationError: there is one of this name, or what it answers is no begin of an episode.
         DependencyError: the packages cannot be installed, it does not start, or the disk cannot be written.
-        EnvironmentFaultError: what it answers is no begin of an episode.
     """
     path = free_folder(settings, called)
     adding = path.with_name(f".{called}.program")
     shutil.rmtree(adding, ignore_errors=True)
     programs = Programs(adding.parent)
     try:
+        report(TRUST)
         adding.mkdir(mode=0o700, parents=True)
         (adding / PROGRAM).write_text(program.model_dump_json(), encoding="utf-8")
-        report(TRUST)
         await _install(adding, packages, python)
         about = await programs.about(adding.name)
-        digest = program_digest(adding)
-        episode = like.model_copy(update={"url": f"{program.kind}:{called}", "program": digest})
+        episode = like.model_copy(update={"url": f"{program.kind}:{called}", "program": program_digest(adding)})
         task = EpisodeTask(id="", environment=about.name, version=about.version, statement="", episode=episode)
         opened = partial(_opened, programs, episode.model_copy(update={"url": f"{program.kind}:{adding.name}"}))
         if program.kind == OPENENV and not episode.tools:
             task = task.model_copy(update={"episode": await _answering(episode, about.address)})
-        most = count if about.tasks is None else min(count, about.tasks)
-        return path, await add_episodes(path, most, opened, task, adding)
+        return path, await add_episodes(path, min(count, about.tasks or count), opened, task, adding)
     except OSError as error:
         raise DependencyError(f"The folder {path}", f"{error.strerror}.", "Free some space.") from error
     finally:

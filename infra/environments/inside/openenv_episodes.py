@@ -28,7 +28,7 @@ def application(name: str, options: Mapping[str, Any]) -> Any:
 
 
 def main(name: str, options: Mapping[str, Any], address: str) -> None:
-    """Serve it, and say where."""
+    """Serve the installed environment ``name``, and say at which address."""
     uvicorn = import_module("uvicorn")
     bound = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(application(name, options), log_level="warning"))
