@@ -16,12 +16,14 @@ from agent0.errors import Agent0Error
 from agent0.events import tasks
 from agent0.events.base import Recorded
 from agent0.events.benchmarks import BenchmarkFinished, ItemScored
+from agent0.infra.models import scripted
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.settings import RunConfig, Settings
 from tests.kept_open import attached, one_sandbox
 from tests.pasts import events_of, keep
 from tests.play import finished, play
 from tests.terminal import agent0
+from tests.test_episodes import SERVERS, added, counting, say
 from tests.world import long, ports, started
 
 
@@ -191,3 +193,17 @@ def test_a_model_with_weights_goes_on_from_what_it_reads(tmp_path: Path) -> None
         result = asyncio.run(measure_turns(settings, "r1", attempt, [0], n=2))
         items = [r.event for r in events_of(settings, result.evaluation) if isinstance(r.event, ItemScored)]
     assert len(items) == 2 and all(item.usage.completion_tokens and item.turns for item in items)
+
+
+async def test_an_episode_is_begun_anew_with_the_same_steps(
+    tmp_path: Path, shared_sandbox: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scripted, "_say", say)
+    async with counting() as url:
+        world = {**ports(), "environments": SERVERS}
+        told = await play(started(await added(tmp_path / "added", url)), world)
+        settings = await asyncio.to_thread(keep, tmp_path / "kept", told, world["artifacts"])
+        ended = next(r.event for r in told if isinstance(r.event, tasks.TaskAttempted))
+        result = await measure_turns(settings, "r1", ended.attempt, None, n=1)
+    assert len(result.values) == ended.turns + 1 > 3 and result.differing == 0
+    assert {value.reward for value in result.values} == {result.reward}

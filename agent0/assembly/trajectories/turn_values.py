@@ -329,9 +329,10 @@ def _value(turn: int, items: Sequence[ItemScored], past: _PastAttempt) -> TurnVa
         undecided = int(past.verified.correct is None)
         return TurnValue(turn, 0, past.rewarded.total, None, None, share, share, share, undecided)
     mean, right = mean_of([item.metrics["reward"] for item in items]), sum(item.correct is True for item in items)
-    share = right / len(items), *wilson(right, len(items))
+    low, high = wilson(right, len(items))
     undecided = sum(item.correct is None for item in items)
-    return TurnValue(turn, len(items), mean.value, mean.low, mean.high, *share, undecided)
+    share = right / len(items)
+    return TurnValue(turn, len(items), mean.value, mean.low, mean.high, share, low, high, undecided)
 
 
 def _with_changes(values: Sequence[TurnValue], samples: Mapping[int, Sequence[ItemScored]]) -> list[TurnValue]:
