@@ -18,6 +18,8 @@
 #   make traces   install libraries of other frameworks (in build/traces, by TRACES_PYTHON: 3.12 or newer), and see that
 #                 they accept the traces that are exported and what the endpoint answers, and that what they write comes
 #                 back (writes docs/results/traces.md)
+#   make conformance  install the conformance suite of MCP and a Node that runs it (npm, in build/conformance), and see what
+#                 of it our server and our client pass (writes docs/results/mcp.md)
 #   make bucket   install a server that speaks S3 (moto, in build/bucket), and see that artifacts come whole from it
 #   make chart    check images, compose, Helm chart and scripts of SLURM by their own tools (Helm is built by Go; wheels have
 #                 Compose, hadolint, ShellCheck, Kubernetes' schemas), and take up a run under SLURM's script; where a
@@ -70,7 +72,7 @@ PINNED := $(BIN)/python -m pip --disable-pip-version-check install --quiet --req
 SANDBOXED := _pytest,antlr4,iniconfig,latex2sympy2_extended,math_verify,mpmath,numpy,packaging,pluggy,pygments,pytest,sympy
 PINS := pyproject.toml constraints.txt binaries.txt install.py
 
-.PHONY: help run setup test check style docs studies bench bench-gpu sinks trainer traces bucket chart browser integrations knockout crash cluster mutants language domains soak clean linux bubblewrap
+.PHONY: help run setup test check style docs studies bench bench-gpu sinks trainer traces conformance bucket chart browser integrations knockout crash cluster mutants language domains soak clean linux bubblewrap
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -153,6 +155,11 @@ traces: linux .venv/.ready-dev
 	build/traces/trl/bin/python -m pip --disable-pip-version-check install -q --no-deps trl==1.16.0 trackio==0.43.0
 	$(BIN)/python -m benchmarks.traces --write
 	$(BIN)/python -m benchmarks.capture --write
+
+conformance: linux .venv/.ready-dev
+	[ -x build/conformance/node_modules/.bin/node ] || npm install --silent --no-save --prefix build/conformance \
+		@modelcontextprotocol/conformance@0.2.0-alpha.12 node@22.23.3
+	$(BIN)/python -m benchmarks.mcp_conformance --write
 
 trainer: linux .venv/.ready-dev
 	[ -x build/trainer/bin/python ] || $(BIN)/python -m venv build/trainer

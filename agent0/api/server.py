@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from agent0.api.admission.connections import BoundedProtocol, Connections
 from agent0.api.admission.keys import KeyFile
@@ -197,13 +198,18 @@ def _context(
     return ApiContext(settings, KeyFile(settings.home), PastTables(settings), log, models, loopback, handlers)
 
 
-async def serve(context: ApiContext, sock: socket.socket, stands: Callable[[], None] = lambda: None) -> None:
-    """Answer requests until cancelled; then streams end, and what is under way may. ``stands`` is called once requests
-    are answered."""
+async def serve(
+    context: ApiContext,
+    sock: socket.socket,
+    stands: Callable[[], None] = lambda: None,
+    app: ASGIApp | None = None,
+) -> None:
+    """Answer requests until cancelled, with ``app`` or all of the API; then streams end, and what is under way may.
+    ``stands`` is called once requests are answered."""
     limits = context.settings.api
     connections = Connections(limits.connections_per_address, limits.request_s)
     config = uvicorn.Config(
-        create_app(context),
+        app or create_app(context),
         http=partial(BoundedProtocol, connections),  # type: ignore[arg-type]  # it is called, nothing else
         ws="none",
         lifespan="off",

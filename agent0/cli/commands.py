@@ -314,7 +314,7 @@ COMMANDS: Mapping[str, str | Noun] = {
         {
             "list": "tools.tool:list_",
             "call": "tools.tool:call",
-            "serve": "tools.tool:serve",
+            "serve": "tools.serve:serve",
             "mcp": "tools.tool:mcp",
         },
     ),

@@ -195,6 +195,7 @@ agent0 tiny card
 agent0 tool list
 agent0 tool call python --code "print(2**10)"
 agent0 tool serve
+agent0 tool serve --mcp --port 8020
 agent0 tool mcp search
 agent0 trajectory list LAST --wrong
 agent0 trajectory show t0-003-a0 LAST

@@ -60,13 +60,16 @@ class ExternalTool:
 @dataclass(frozen=True)
 class OfferedTool:
     """A tool that we offer to others, with the JSON ``schema`` of its arguments. ``answer`` gives (text, whether it
-    failed); ``reads``: it changes nothing."""
+    failed); ``reads``: it changes nothing. Where there is a ``uri``, it can be read there as a resource of type
+    ``media``, too: ``{run}`` in it is the argument ``run``."""
 
     name: str
     description: str
     schema: Mapping[str, object]
     answer: Callable[[Mapping[str, object]], Awaitable[tuple[str, bool]]]
     reads: bool
+    uri: str = ""
+    media: str = "application/json"
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 was trusted is compared with what is there now; answers and time are bounded."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,6 +16,7 @@ from agent0.infra.mcp.messages import Listing, WireError, listing
 from agent0.tools.untrusted import visible
 
 MOST_BYTES, MOST_PAGES = 4 << 20, 20
+logging.getLogger("mcp.client").addHandler(logging.NullHandler())  # else its tracebacks are printed; errors are told
 
 
 class _Bounded(httpx2.AsyncHTTPTransport):

@@ -67,15 +67,17 @@ class ServerProcess:
 
     def ask(self, method: str, params: Mapping[str, object]) -> dict[str, object]:
         """Send a request and return its result. Requests of the server meanwhile are refused, its notifications
-        skipped."""
+        skipped; an answer to another request ends it."""
         self._number += 1
         self._send({"id": self._number, "method": method, "params": {**params, **self._about}})
         while True:
             for message in self._messages():
-                if message.get("id") == self._number and "method" not in message:
-                    return self._result(method, message)
-                if "method" in message and "id" in message:
+                if "method" in message:
                     self._reply(message)
+                elif message.get("id") == self._number:
+                    return self._result(method, message)
+                elif isinstance(message.get("id"), int):
+                    raise ServerError(f"it answered request {message['id']}, which is answered or was never made")
 
     def _result(self, method: str, message: dict[str, object]) -> dict[str, object]:
         result = message.get("result")
@@ -85,6 +87,8 @@ class ServerProcess:
         return result
 
     def _reply(self, message: dict[str, object]) -> None:
+        if "id" not in message:
+            return
         if message["method"] == "ping":
             self._send({"id": message["id"], "result": {}})
         else:

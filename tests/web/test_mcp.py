@@ -153,6 +153,7 @@ async def test_arguments_are_checked_by_the_servers_schema(
         ("flood", "far too much"),
         ("line", "far too much"),
         ("refuses", "no tools here"),
+        ("answers twice", "answered request 1"),
         ("stateless of another time", "2031-01-01"),
         ("stateless without versions", "speaks versions None"),
         ("no schema", "ListToolsResult is none: tools.0.inputSchema"),

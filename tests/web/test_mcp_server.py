@@ -11,7 +11,7 @@ from mcp.client.stdio import stdio_client
 from tests.kept_open import attached
 from tests.pasts import keep, tell
 
-READ = {"run_list", "run_show", "run_why", "table_query"}
+READ = {"run_list", "run_show", "run_why", "table_show", "table_query", "doc_show"}
 
 
 async def test_the_official_client_calls_tools_and_reads_runs(tmp_path: Path) -> None:
@@ -35,6 +35,10 @@ async def test_the_official_client_calls_tools_and_reads_runs(tmp_path: Path) ->
                 ("run_show", {"run": 7}, True, "run is no text"),
                 ("run_why", {}, True, "run is no text"),
                 ("python", {"code": 7}, True, "code"),
+                ("table_show", {"table": "runs"}, False, '"r1"'),
+                ("table_show", {"table": "sqlite_master"}, True, "There is no table"),
+                ("doc_show", {"page": "reference/cli.md"}, False, "agent0 tool serve"),
+                ("doc_show", {"page": "../README.md"}, True, "There is no page"),
                 ("wizard", {}, True, "There is no tool 'wizard'"),
             ):
                 result = await client.call_tool(name, arguments)

@@ -1,7 +1,8 @@
 """Part of the rim: MCP servers become tools. The tools of each server in the settings are listed, compared with the
 list that a user trusted, and added to the registered tools of the app."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -20,6 +21,7 @@ MCP = "mcp_"
 
 if TYPE_CHECKING:
     from agent0.infra.mcp.messages import Listing
+    from agent0.infra.mcp.server import Application
 
 
 class McpListing(TypedDict):
@@ -80,9 +82,23 @@ async def serve_mcp(offered: Sequence[OfferedTool]) -> None:
         DependencyError: the package mcp is not installed.
     """
     _check_package()
-    from agent0.infra.mcp.server import serve_stdio
+    from agent0.infra.mcp.server import mcp_server, serve_stdio
 
-    await serve_stdio("agent0", installed_version(), offered)
+    await serve_stdio(mcp_server("agent0", installed_version(), offered))
+
+
+@asynccontextmanager
+async def mcp_application(offered: Sequence[OfferedTool]) -> AsyncIterator["Application"]:
+    """What answers as an MCP server over HTTP, for as long as this is open; who may ask is decided before it.
+
+    Raises:
+        DependencyError: the package mcp is not installed.
+    """
+    _check_package()
+    from agent0.infra.mcp.server import http_application, mcp_server
+
+    async with http_application(mcp_server("agent0", installed_version(), offered)) as application:
+        yield application
 
 
 async def inspect_mcp(settings: Settings, name: str) -> McpListing:

@@ -9,7 +9,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -36,18 +36,6 @@ NOUNS = (
     "experiments",
 )  # fmt: skip
 """Modules of events in the order in which their story is told."""
-
-
-def pages() -> dict[str, str]:
-    """Name of each generated page and its text."""
-    return {
-        "events.md": events_page(),
-        "cli.md": cli_page(),
-        "config.md": config_page(),
-        "tools.md": tools_page(),
-        "rewards.md": reward_reference(),
-        "python.md": python_page(),
-    }
 
 
 def _render(template: str, **values: Any) -> str:
@@ -230,6 +218,24 @@ def _default_text(parameter: Any) -> str:
     return f"`{value}`"
 
 
+PAGES: Mapping[str, Callable[[], str]] = {
+    "events.md": events_page,
+    "cli.md": cli_page,
+    "config.md": config_page,
+    "tools.md": tools_page,
+    "rewards.md": reward_reference,
+    "python.md": python_page,
+}
+"""Each generated page, and what makes its text."""
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+"""The written pages; an installed package has none."""
+
+
+def pages() -> dict[str, str]:
+    """Name of each generated page and its text."""
+    return {name: page() for name, page in PAGES.items()}
+
+
 def write(folder: Path) -> None:
     """Write every generated page into ``folder``, which is made where it is missing."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -305,4 +311,4 @@ def _text(node: ast.AST) -> str:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[3] / "docs" / "reference")
+    write(Path(sys.argv[1]) if len(sys.argv) > 1 else DOCS / "reference")

@@ -1,4 +1,4 @@
-"""Tools outside of any run: list them, make one call, serve calls, inspect the tools of an untrusted server."""
+"""Tools outside of any run: list them, make one call, inspect the tools of an untrusted server."""
 
 import json
 import sys
@@ -7,13 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from agent0.assembly.runtime.mcp_tools import inspect_mcp, serve_mcp
+from agent0.assembly.runtime.mcp_tools import inspect_mcp
 from agent0.assembly.tooling.tool_calls import RAW, ToolRequest, known_tool, open_bench, switched_off
 from agent0.assembly.tooling.workspaces import content, find, read
 from agent0.cli import console, flags
-from agent0.cli.tools.jsonl_server import incoming
-from agent0.cli.tools.jsonl_server import serve as answer_all
-from agent0.cli.tools.mcp_server import offered_tools
 from agent0.errors import ConfigError
 from agent0.settings import Settings
 from agent0.tools import tools
@@ -82,33 +79,6 @@ def call(
         _show(dict(record))
     if record["state"] != "ok" or record.get("rc"):
         raise typer.Exit(1)
-
-
-def serve(
-    json_lines: Annotated[bool, typer.Option("--json-lines", help="One JSON object a line, in and out.")] = True,
-    as_mcp: Annotated[bool, typer.Option("--mcp", help="As an MCP server, with runs and tables to read.")] = False,
-    profile: console.Profile = None,
-    pairs: console.Set = None,
-) -> None:
-    """Answer calls from standard input until it ends, several at once, in the order in which they came. A line is an
-    object with tool, code or args, and as wanted wall, mem, files, from, keep, id; the answer is the object of `tool
-    call`, with the id. Lines may come faster than they are carried out: what finds sandbox.queue calls waiting is
-    answered `busy`. The sandbox is started once. With --mcp the lines are those of an MCP server on standard input
-    and output (the package mcp)."""
-    settings = flags.settings(profile, pairs)
-
-    def write(line: str) -> None:
-        sys.stdout.write(line)
-        sys.stdout.flush()
-
-    async def work() -> None:
-        async with open_bench(settings) as bench:
-            if as_mcp:
-                await serve_mcp(offered_tools(settings, bench))
-            else:
-                await answer_all(settings, bench, incoming(sys.stdin.fileno()), write)
-
-    console.run_async(work)
 
 
 def mcp(

@@ -80,7 +80,8 @@ def greet(number, version):
     info = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "plain", "version": "1"}}
     if HOW == "no name":
         del info["serverInfo"]
-    say(id=number, result="no object" if HOW == "result" else info)
+    for _ in range(2 if HOW == "answers twice" else 1):
+        say(id=number, result="no object" if HOW == "result" else info)
 
 
 if HOW == "exit":

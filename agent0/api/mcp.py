@@ -1,0 +1,102 @@
+"""An MCP server over HTTP: who is let in is decided as for the API, by name, page, key, rate and size; each request
+stands for itself, so there is no session to take over, and no answer to wait for."""
+
+import json
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from agent0.api.admission.guard import Guard
+from agent0.api.admission.keys import KeyFile
+from agent0.api.context import ApiContext
+from agent0.api.past import PastTables
+from agent0.api.problems import plain_problem, response_of
+from agent0.api.server import address_of, is_loopback, listening, serve
+from agent0.settings import Settings
+
+PATH, SESSION = "/mcp", "mcp-session-id"
+LARGEST = 4 << 20
+"""Bytes of a message, where ``api.max_body`` allows as many."""
+NO_JSON, NO_MESSAGE = -32700, -32600
+
+
+async def serve_mcp_http(
+    settings: Settings, opening: AbstractAsyncContextManager[ASGIApp], say: Callable[[str], None]
+) -> None:
+    """Let what ``opening`` opens answer where ``settings.api`` says, until cancelled; ``say`` gets the address.
+
+    Raises:
+        AuthError: it would listen elsewhere than on loopback without a key. OperationError: the port is taken.
+    """
+    bounded = settings.api.model_copy(update={"max_body": min(LARGEST, settings.api.max_body)})
+    settings = settings.model_copy(update={"api": bounded})
+    with listening(settings) as sock:
+        loopback = is_loopback(sock.getsockname()[0])
+        context = ApiContext(settings, KeyFile(settings.home), PastTables(settings), loopback=loopback)
+        async with opening as application:
+            await serve(context, sock, lambda: say(address_of(sock) + PATH), _guarded(context, application))
+
+
+def _guarded(context: ApiContext, application: ASGIApp) -> Starlette:
+    return Starlette(
+        routes=[Route(PATH, _Messages(application))],
+        middleware=[Middleware(Guard, context=context)],
+        exception_handlers={HTTPException: _refused, 500: _defect},
+    )
+
+
+class _Messages:
+    """Passes on one message at a time, whole; what is none is refused."""
+
+    def __init__(self, application: ASGIApp) -> None:
+        self._application = application
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        if request.method != "POST":
+            raise HTTPException(405, "Messages are sent by POST; there is no stream besides.", {"Allow": "POST"})
+        if SESSION in request.headers:
+            raise HTTPException(404, "There are no sessions here: initialize again, without Mcp-Session-Id.")
+        body = await request.body()
+        if code := _fault(body):
+            why = (
+                "The body is no JSON." if code == NO_JSON else "A body is one request or notification of JSON-RPC 2.0."
+            )
+            error = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": why}}
+            await JSONResponse(error, 400)(scope, receive, send)
+            return
+        parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def replayed() -> Message:
+            return parts.pop() if parts else await receive()
+
+        await self._application(scope, replayed, send)
+
+
+def _fault(body: bytes) -> int:
+    """The code of JSON-RPC for what is no message to a server that asks nothing; 0 where it is one."""
+    try:
+        message = json.loads(body)
+    except (ValueError, RecursionError):
+        return NO_JSON
+    if not isinstance(message, dict) or not isinstance(message.get("params", {}), dict):
+        return NO_MESSAGE
+    types = (type(message.get("method")), type(message.get("id", 0)))
+    return 0 if message.get("jsonrpc") == "2.0" and types in ((str, str), (str, int)) else NO_MESSAGE
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - so it is registered
+    return response_of(plain_problem(error.status_code, "", request.url.path, detail=error.detail), error.headers or {})
+
+
+async def _defect(request: Request, _: Exception) -> Response:
+    why = "See the server's messages."
+    return response_of(plain_problem(500, "Agent0 made a mistake.", request.url.path, detail=why))
