@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from agent0.assembly.api.runs import Run as Run
     from agent0.assembly.api.servers import Server as Server
     from agent0.assembly.api.servers import connect as connect
+    from agent0.assembly.api.solutions import solve as solve
     from agent0.assembly.api.studies import Study as Study
     from agent0.assembly.api.trajectories import Trajectory as Trajectory
     from agent0.errors import Agent0Error as Agent0Error
@@ -86,6 +87,7 @@ _HOMES = {
     "prompt_text": "agent0.rollout.prompts",
     "reward": "agent0.rewards",
     "reward_set": "agent0.rewards",
+    "solve": "agent0.assembly.api.solutions",
     "tool": "agent0.tools",
     "verifier": "agent0.verification.verifiers",
 }

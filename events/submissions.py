@@ -2,11 +2,12 @@
 student's run goes on; a file of questions (``agent0 batch run``), where nothing is judged; turns of conversations that
 another program leads."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from agent0.events.base import Event
+from agent0.events.digest import NOT_EMPTY
 from agent0.events.values import Artifact, Capture, Conversation, End, Task, Trajectory, Turn, Usage
 
 PREFIX = "submission-"
@@ -18,10 +19,12 @@ RECORDING = "recording-"
 
 
 class TaskSubmitted(Event):
-    """A person submitted a task (``solve_submission`` attempts and judges it).
+    """A person submitted a task (``solve_submission`` attempts and judges it), or, where it is about a repository, a
+    ``turn`` of it has ended and another is submitted.
 
-    ``source`` is the run whose student solves it, by ``config``, that run's settings. ``expected`` is the answer that
-    the person holds for right; empty: it is computed, where it can be.
+    ``source`` is the run whose student solves it, by ``config``, that run's settings; of a model without a run it is
+    the submission itself. ``expected`` is the answer that the person holds for right; empty: it is computed, where it
+    can be.
     """
 
     task: str
@@ -35,6 +38,10 @@ class TaskSubmitted(Event):
     seed: int
     by: str = ""
     """Name of the key that it came with."""
+    turn: Annotated[int, NOT_EMPTY] = 0
+    """Turns that the attempt has had."""
+    progress: Annotated[Artifact | None, NOT_EMPTY] = None
+    """The attempt after these."""
 
 
 class BatchRunStarted(Event):

@@ -69,6 +69,8 @@ REFACTORING = "refactoring"
 """The domain of tasks that ask for simpler code with the same values."""
 DOCUMENTING = "documenting"
 """The domain of tasks that ask for docstrings from which functions can be written."""
+SOLVING, SOLUTION = "solving", "solution"
+"""The domain of tasks on a person's own repository (``agent0 solve``), and the verifier that runs their check."""
 JUDGED = "judged"
 """The kind of a row's answer that a judge model compares, where one is named."""
 
@@ -92,7 +94,7 @@ class Repository(Value):
     tree: Artifact
     hidden: Artifact
     format: Annotated[str, NOT_EMPTY] = ""
-    """``harbor``: a task folder of Harbor; empty: mined."""
+    """``harbor``: a task folder of Harbor; ``solution``: a person's own; empty: mined."""
 
 
 class SourceRow(Value):

@@ -54,7 +54,7 @@ def _parts(event: Event) -> Iterator[_Part]:
 
 def _all_parts(event: Event) -> Iterator[_Part]:
     match event:
-        case submissions.TaskSubmitted() as x:
+        case submissions.TaskSubmitted() as x if not x.turn:
             yield 0, "task", x.proposal.question
         case facts.TaskProposed() as x:
             question = x.proposal.question if x.proposal else ""

@@ -50,7 +50,7 @@ def submissions(e: Recorded) -> Iterator[Row]:
         return
     at = {"submission": e.run}
     match e.event:
-        case facts.TaskSubmitted() as x:
+        case facts.TaskSubmitted() as x if not x.turn:
             proposal = x.proposal.model_dump(include={"question", "domain", "family", "level"})
             of = x.model_dump(include={"source", "student", "task", "attempt", "expected", "by"})
             yield {**at, **proposal, **of, "status": "submitted", "submitted": stamp(e), "submitted_seq": e.seq}

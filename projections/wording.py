@@ -60,7 +60,9 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "RunStarted": lambda x: f"run {x.name} started, profile {x.profile}, seed {x.seed}",
     "RunFailed": lambda x: f"run failed: {x.reason}",
     "RunFinished": lambda x: f"run finished: {x.iterations} iterations, {x.tasks} tasks, {x.attempts} attempts",
-    "TaskSubmitted": lambda x: f"{x.student} of {x.source} asked to solve: {x.proposal.question}",
+    "TaskSubmitted": lambda x: (
+        f"turn {x.turn + 1} is due" if x.turn else f"{x.student} of {x.source} asked to solve: {x.proposal.question}"
+    ),
     "TaskRequested": lambda x: f"{x.teacher} asked for {x.domain} {x.family} level {x.level or 'any'}",
     "TaskProposed": _proposed,
     "TaskAccepted": lambda x: f"accepted, novelty {x.novelty:.3f} against {x.against}: {x.proposal.question}",

@@ -288,6 +288,19 @@ COMMANDS: Mapping[str, str | Noun] = {
             "test": "tools.policy:test_",
         },
     ),
+    "solve": Noun(
+        "Work on a repository of your own: on a copy, checked, written once you accept it.",
+        {
+            "fix": "solving.solve:fix",
+            "test": "solving.solve:test",
+            "review": "solving.solve:review",
+            "refactor": "solving.solve:refactor",
+            "document": "solving.solve:document",
+            "resume": "solving.solve:resume",
+            "apply": "solving.solve:apply",
+            "list": "solving.solve:list_",
+        },
+    ),
     "task": Noun(
         "Tasks that a run's teacher proposed, a person's verdicts on answers to them, and tasks mined from packages.",
         {

@@ -179,6 +179,14 @@ agent0 sandbox allow module sympy
 agent0 sandbox deny module sympy
 agent0 sandbox list
 agent0 sandbox test "ls -l"
+agent0 solve fix . --check "pytest -q" --model qwen2.5-coder-1.5b-instruct
+agent0 solve test . --check "pytest -q tests" --needs attr --accept
+agent0 solve review . --diff main..HEAD
+agent0 solve refactor . --dirty
+agent0 solve document .
+agent0 solve resume submission-0a1b2c3d4e5f
+agent0 solve apply submission-0a1b2c3d4e5f
+agent0 solve list
 agent0 status --json
 agent0 task list LAST --status rejected
 agent0 task show t0-003 LAST

@@ -30,6 +30,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "calibrate": "Fit how sure a student may be of its answers.",
         "verify": "Measure verifiers on labelled pairs.",
         "env": "Tasks of others: add their environments, list, remove.",
+        "solve": "Repair, test, review or document your own repository.",
         "family": "Check a task family; write its tasks as Harbor's folders.",
     },
     "Models": {

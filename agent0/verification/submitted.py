@@ -3,15 +3,18 @@ siblings to compare it with."""
 
 import json
 
+from agent0.errors import TransientError
 from agent0.events.submissions import TaskSubmitted
 from agent0.events.tasks import AttemptRequested, ResultVerified, TaskAttempted
-from agent0.events.values import Task
+from agent0.events.values import SOLUTION, Task
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.rollout.teacher import read_proposal
 from agent0.settings import RunConfig, VerificationConfig
 from agent0.state.run_state import RunState
+from agent0.tools.snapshots import load
 from agent0.verification.panel import VerificationContext
+from agent0.verification.solutions.repository_job import RepositoryJob, job_statement, refusal
 from agent0.verification.verifiers import Verdict, compare_answer, credit_of, graded, verifier_for
 
 EXPECTED = "expected"
@@ -45,6 +48,26 @@ def as_request(event: TaskSubmitted) -> AttemptRequested:
 def state_of(event: TaskSubmitted) -> RunState:
     """The state of a run that has only begun, by the settings of its source: its calls are the source's expense."""
     return RunState(run=event.source, seq=0, config=RunConfig.recorded(event.config), config_sha="")
+
+
+async def stated(task: Task, sandbox: Sandbox, artifacts: Artifacts) -> Task:
+    """``task`` as a student is asked it: of one on a person's repository the check is run first.
+
+    Raises:
+        OperationError: by how its check ends now, the work cannot begin.
+        TransientError: the sandbox failed. SandboxUnavailableError: there is none.
+    """
+    repository = task.row.repository if task.row else None
+    if repository is None or repository.format != SOLUTION:
+        return task
+    job = RepositoryJob.model_validate_json(artifacts.get(repository.hidden))
+    files = load(job.tree, artifacts)
+    before = await job.runs.run(files, sandbox)
+    if before.unsaid:
+        raise TransientError("The check was not run.", before.problem)
+    if error := refusal(job, before):
+        raise error
+    return task.model_copy(update={"question": job_statement(job, before, files)})
 
 
 async def submission_verdict(

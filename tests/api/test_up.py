@@ -145,6 +145,22 @@ async def submits(client: httpx2.AsyncClient, run: str) -> None:
     assert not [row for row in rows if row["run"].startswith("submission-")]  # it is no run, and trains nobody
     assert (await client.post("/v1/tasks", json={**asked, "question": " "})).status_code == 422
     assert (await client.post("/v1/tasks", json={**asked, "model": f"{run}/teacher-0"})).status_code in (404, 409)
+    await solves(client, run)
+
+
+async def solves(client: httpx2.AsyncClient, run: str) -> None:
+    """Work on a repository is submitted with its files; what became of it has a difference and votes, and a page."""
+    work = {"verb": "fix", "files": {"a.py": "assert 1 == 2\n"}, "check": "python a.py", "model": run}
+    begun = await client.post("/v1/tasks/repository", json=work)
+    assert begun.status_code == 202, begun.text
+    await until(client, begun.json()["run"], begun.json()["seq"], "ResultVerified")
+    row = (await client.get(begun.headers["location"])).json()
+    assert row["verifier"] == "solution" and row["diff"] == "" and row["correct"] is False
+    assert [(vote["check"], vote["correct"]) for vote in row["votes"]] == [("changes", False)]
+    shown = (await client.get(begun.headers["location"], headers={"Accept": "text/html"})).text
+    assert "nothing that counts was changed" in shown
+    for wrong in ({"files": {}}, {"files": {"../a.py": ""}}, {"files": {"a": "", "a/b.py": ""}}, {"verb": "break"}):
+        assert (await client.post("/v1/tasks/repository", json={**work, **wrong})).status_code == 422
 
 
 async def talks(client: httpx2.AsyncClient, run: str) -> None:

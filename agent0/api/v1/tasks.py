@@ -1,5 +1,8 @@
 """Tasks that persons submit: a run's student solves them, a verifier judges the answer, nothing is trained on them."""
 
+import pathlib
+import secrets
+import sqlite3
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -11,11 +14,21 @@ from agent0.api.conditional import LIMIT, After, At, Limit, Page, Tagged, keyed_
 from agent0.api.context import ApiContext, Context, key_of
 from agent0.api.problems import responses
 from agent0.assembly.api.trajectories import transcript_of
+from agent0.assembly.models.students import adapter_of, present_student
 from agent0.assembly.requests.submissions import Submission, submitted
+from agent0.assembly.solving.repository_copy import RepositoryCopy
+from agent0.assembly.solving.solutions import TOLD, SolutionRequest, solution_of, submission_of
+from agent0.errors import ConfigError
+from agent0.events.base import Recorded, decode
+from agent0.events.values import SOLVING
 from agent0.projections.base import Row
-from agent0.projections.runs import resolve
+from agent0.projections.events import stored_events
+from agent0.projections.runs import resolve, show_run
 from agent0.projections.submissions import list_submissions, show_submission
-from agent0.settings import LARGEST
+from agent0.settings import LARGEST, RunConfig
+from agent0.tools.paths import printable
+from agent0.tools.snapshots import MOST_FILES, is_inside, kept
+from agent0.verification.solutions.repository_job import Verb
 
 router = APIRouter(prefix="/v1/tasks", tags=["tasks"], responses=responses(429))
 
@@ -30,6 +43,65 @@ class TaskRequest(BaseModel):
     expected: str = Field("", max_length=2000, description="the right answer; empty: it is computed, where it can be")
     domain: str = Field("", max_length=80, description="one of the run's; empty: its first")
     seed: int | None = Field(None, ge=0, le=LARGEST)
+
+
+class RepositoryRequest(BaseModel):
+    """Work on a repository: its text files by path, and with `base` those of an earlier version to look at what
+    changed. `check` must say whether the code is right, in `seconds`, and may import the packages `needs`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    verb: Verb
+    files: dict[str, str] = Field(min_length=1, max_length=MOST_FILES)
+    base: dict[str, str] = Field(default_factory=dict, max_length=MOST_FILES)
+    check: str = Field("pytest -q", min_length=1, max_length=500)
+    name: str = Field("repository", max_length=80, pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    model: str = Field("LAST", max_length=200, description="RUN (its student of now), RUN/CHECKPOINT, or a digest")
+    seconds: float = Field(120, ge=1, le=3600)
+    needs: tuple[str, ...] = Field((), max_length=20)
+    seed: int | None = Field(None, ge=0, le=LARGEST)
+
+
+@router.post("/repository", operation_id="submit_repository", status_code=202)
+async def submit_repository(
+    request: Request, response: Response, context: Context, body: RepositoryRequest, again: Again = ""
+) -> Begun:
+    """Submit work on a repository. At `Location` come its `diff` and the `votes` on it; the files are the client's, and
+    nothing is written anywhere else."""
+    context.require_log()
+    key = key_of(request)
+    with context.tables() as db:
+        begin = _repository_work(context, db, body, key.name if key else "")
+    begun = await append(context, begin, again)
+    response.headers["Location"] = f"/v1/tasks/{begun.run}"
+    return begun
+
+
+def _repository_work(context: ApiContext, db: sqlite3.Connection, body: RepositoryRequest, by: str) -> Recorded:
+    """The event that asks for the work.
+
+    Raises:
+        ConfigError: a path that cannot be in a work folder, or files that are none of Python.
+        NotFoundError: no such student, or its weights are gone.
+    """
+    run, checkpoint = present_student(db, body.model)
+    name = f"{run}/{checkpoint['checkpoint']}"
+    student = (run, checkpoint["checkpoint"], adapter_of(context.artifacts, name, checkpoint))
+    seed = secrets.randbits(31) if body.seed is None else body.seed
+    request = SolutionRequest(body.verb, body.check, body.seconds, body.needs, seed)
+    copy = RepositoryCopy(pathlib.Path(body.name), _encoded(body.files), base=_encoded(body.base) or None)
+    config = RunConfig.recorded(show_run(db, run)["config"])
+    return submission_of(config, context.artifacts, request, copy, student, by)
+
+
+def _encoded(files: dict[str, str]) -> dict[str, bytes]:
+    wrong = [path for path in files if not is_inside(path) or printable(path) != path]
+    if wrong:
+        raise ConfigError(f"{printable(wrong[0][:80])!r} is no path in a repository.", "", "Write it like src/a.py.")
+    encoded = {path: text.encode(errors="replace") for path, text in files.items()}
+    if kept(encoded)[1]:
+        raise ConfigError("The files do not fit into a work folder.", "One lies below another, or they are too many.")
+    return encoded
 
 
 @router.post("", operation_id="submit_task", status_code=202)
@@ -61,13 +133,18 @@ def task(context: Context, task: Annotated[str, Path(max_length=80)], at: At = 0
 
 
 def submission_data(context: ApiContext, task: str, at: int = 0) -> Row:
-    """One submitted task; ``solution`` is a whole attempt, None where there is none yet.
+    """One submitted task; ``solution`` is a whole attempt, None where there is none yet. Of work on a repository
+    that is done ``diff`` has the changes, and ``votes`` what was tried of them.
 
     Raises:
         NotFoundError: there is none, or its transcript is gone.
     """
     with context.tables(at) as db:
         row = show_submission(db, task)
+        rows = stored_events(db, task, ",".join(kind.__name__ for kind in TOLD)) if row["domain"] == SOLVING else []
+    work = solution_of(task, (decode(stored["body"], stored["seq"]).event for stored in rows), context.artifacts)
+    if work is not None:
+        row |= {"diff": work.diff, "votes": [vote.model_dump(mode="json") for vote in work.votes]}
     if row["solution"]:
         row["solution"]["transcript"] = transcript_of(context.settings, row["solution"])
     return row

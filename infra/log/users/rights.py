@@ -54,8 +54,8 @@ EVENTS_OF: Mapping[str, tuple[str, ...]] = {
     ),
 }
 """Role of a worker -> events that its handlers make. What the bus itself appends comes to that."""
-_SUBMITTED = "a0.ev.*.t0.t0-a0.ResultVerified"
-"""The verdict of a task that a person submitted: the handler that attempts it gives it, too."""
+_SUBMITTED = ("a0.ev.*.t0.t0-a0.ResultVerified", "a0.ev.*.t0.t0-a0.TaskSubmitted")
+"""The verdict of a task that a person submitted, and its next turn: the handler that attempts it makes both."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ READER = Rights(("$JS.FC.>", *_NAMED, *_READ))
 
 def _worker(role: str, kinds: Iterable[str]) -> Rights:
     events = tuple(f"a0.ev.*.*.*.{kind}" for kind in sorted({*kinds, *BUS_EVENTS}))
-    more = (*(_ARTIFACTS if role != "conductor" else ()), *((_SUBMITTED,) if role == "student" else ()))
+    more = (*(_ARTIFACTS if role != "conductor" else ()), *(_SUBMITTED if role == "student" else ()))
     return Rights((*events, *more, *_ASK, *_WORK, *_NAMED, *_READ), answers=True)
 
 

@@ -1,0 +1,215 @@
+"""Work on a repository of one's own: copied into the sandbox, shown with the votes on it, written once accepted."""
+
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, get_args
+
+import typer
+
+from agent0.assembly.log.artifact_store import artifact_store
+from agent0.assembly.solving.repository_copy import RepositoryCopy, read_repository
+from agent0.assembly.solving.solutions import (
+    RepositorySolution,
+    SolutionRequest,
+    carry_solution,
+    read_solution,
+    submission_of,
+)
+from agent0.cli import console, flags, lookup
+from agent0.cli.models.partner import partner
+from agent0.errors import ConfigError, GateError
+from agent0.events.base import Recorded
+from agent0.events.values import SOLVING
+from agent0.projections.submissions import list_submissions
+from agent0.settings import Settings
+from agent0.verification.solutions.repository_job import Verb
+
+NAMED = 5
+"""Files that a line names."""
+STOPPING = "Stopping; each turn that ended is stored. Go on: agent0 solve resume {}"
+Id = Annotated[str, typer.Argument(metavar="ID", help="Of the work: agent0 solve list.")]
+Accept = Annotated[bool, typer.Option("--accept", help="Write the changes without asking where no vote is against.")]
+
+
+def _work(
+    verb: Verb,
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A folder with Python files; it is copied.")],
+    check: Annotated[str, typer.Option(help="A command line that says whether the code is right.")] = "pytest -q",
+    diff: Annotated[
+        str, typer.Option(metavar="BASE..HEAD", help="Look at what changed between two versions that git has.")
+    ] = "",
+    model: Annotated[
+        str, typer.Option(help="tiny, a name of the catalogue or a server, folder, GGUF file; RUN/CHECKPOINT, RUN.")
+    ] = "",
+    provider: Annotated[str | None, typer.Option(help="Whose model it is: ollama, openai, transformers…")] = None,
+    accept: Accept = False,
+    dirty: Annotated[bool, typer.Option("--dirty", help="Take along what is not committed.")] = False,
+    needs: Annotated[
+        list[str] | None, typer.Option(metavar="PACKAGE", help="A package that the check imports; may be given again.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=1, max=3600, help="Seconds that the check may take.")] = 120.0,
+    seed: Annotated[int, typer.Option(min=0, help="Another one is another attempt.")] = 0,
+    profile: console.Profile = None,
+    set_: console.Set = None,
+    plugin: console.Plugin = None,
+    as_json: console.Json = False,
+) -> None:
+    copy = read_repository(path, diff)
+    _say_copy(copy, dirty)
+    pairs = flags.overrides(set_, plugins=flags.plugin_paths(plugin))
+    settings, adapter, name = partner(model, provider, profile, pairs)
+    run, _, checkpoint = name.partition("/")
+    request = SolutionRequest(verb, check, timeout, tuple(needs or ()), seed)
+    student = (run, checkpoint or "base", adapter)
+    begin = submission_of(settings.run, artifact_store(settings), request, copy, student, folder=str(copy.folder))
+    _carried(settings, begin, begin.run, accept, as_json)
+
+
+def _say_copy(copy: RepositoryCopy, dirty: bool) -> None:
+    """Say what is left out of a copy.
+
+    Raises:
+        ConfigError: something in it is not committed, and nobody said that it may be taken along.
+    """
+    for name, reason in list(copy.left_out.items())[:NAMED]:
+        console.say(f"Left out: {console.one_line(name)} ({reason}).")
+    if (more := len(copy.left_out) - NAMED) > 0:
+        console.say(f"… and {more} more.")
+    if not copy.dirty:
+        return
+    named = f"{', '.join(copy.dirty[:NAMED])}{' …' if len(copy.dirty) > NAMED else ''}"
+    if not dirty:
+        why = f"{len(copy.dirty)} files: {named}."
+        raise ConfigError(f"{copy.folder} has what is not committed.", why, "Commit it, or take it along: --dirty")
+    console.say(f"Taken along, not committed: {named}.")
+
+
+def _verb(declared: Callable[[], None]) -> Callable[..., None]:
+    """The command of a kind of work, named as it is, with the options that all have."""
+    (verb,) = (verb for verb in get_args(Verb) if verb == declared.__name__)
+    parameters = [*inspect.signature(_work).parameters.values()][1:]
+
+    def command(**values: object) -> None:
+        _work(verb, **values)  # type: ignore[arg-type]  # as its signature says
+
+    command.__doc__, command.__name__ = declared.__doc__, verb
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
+
+
+@_verb
+def fix() -> None:
+    """Repair code whose check fails. Votes: the check passes, and fails again without any hunk of the change. Exit code
+    0: solved; 1: the check does not serve, or the work was given up; 3: a vote is against it; 5: a model or the sandbox
+    is away, or a budget used up."""
+
+
+@_verb
+def test() -> None:
+    """Write tests. Votes: they pass, and reject wrong versions of the code (mutations) that the tests before miss.
+    Exit codes as for fix."""
+
+
+@_verb
+def refactor() -> None:
+    """Make code simpler. Votes: the check passes, branches or repeated statements became fewer, and no public name
+    is gone. Exit codes as for fix."""
+
+
+@_verb
+def document() -> None:
+    """Write docstrings. Votes: nothing else changed, every public name has one, doctests and the check pass. Exit
+    codes as for fix."""
+
+
+@_verb
+def review() -> None:
+    """Name defects by file and line. A call that raises, or with --diff gives another value than in BASE, confirms one;
+    others are told as unconfirmed. Exit code 3 where a defect is confirmed, or it is no review; else as for fix."""
+
+
+def resume(
+    id_: Id, accept: Accept = False, profile: console.Profile = None, set_: console.Set = None,
+    plugin: console.Plugin = None, as_json: console.Json = False,
+) -> None:  # fmt: skip
+    """Go on with work that was stopped, behind the last turn that ended; its command again does the same."""
+    settings = flags.settings(profile, set_, plugins=plugin)
+    _carried(settings, None, id_, accept, as_json)
+
+
+def apply(id_: Id, as_json: console.Json = False) -> None:
+    """Write the changes of work that is done into its repository. What was changed there meanwhile is not written
+    over. Exit code 3 where a vote is against them."""
+    settings = flags.settings()
+    solution = console.run_async(lambda: read_solution(settings, id_))
+    _show_written(solution, solution.apply(), as_json)
+
+
+def list_(limit: console.Limit = 20, as_json: console.Json = False) -> None:
+    """Work on repositories, newest first: how it stands, and its ids."""
+    with lookup.tables() as db:
+        rows = console.limited(
+            lambda n: [row for row in list_submissions(db, limit=n) if row["domain"] == SOLVING], limit
+        )
+    words = {1: "yes", 0: "no"}
+    named = [
+        {**row, "id": row["submission"], "work": row["question"], "holds": words.get(row["correct"])} for row in rows
+    ]
+    console.table(named, as_json, ("id", "work", "status", "holds", "reason", "student", "submitted"))
+
+
+def _carried(settings: Settings, begin: Recorded | None, run: str, accept: bool, as_json: bool) -> None:
+    console.say(f"Work {run} on a copy, in the sandbox; nothing is written before you accept it.")
+    solution = console.run_async(lambda: carry_solution(settings, begin, run, console.say), STOPPING.format(run))
+    if not as_json:
+        _show(solution)
+    writes = solution.solved and not solution.is_review and (accept or _agreed(solution, as_json))
+    written = solution.apply() if writes else []
+    if as_json:
+        console.data({**solution.as_row(), "written": written})
+    elif writes:
+        _show_written(solution, written, as_json=False)
+    _conclude(solution, accepted=writes)
+
+
+def _agreed(solution: RepositorySolution, as_json: bool) -> bool:
+    """Whether a person at a terminal accepts the changes that they were shown."""
+    if as_json or not sys.stdin.isatty():
+        return False
+    return typer.confirm(f"Write this into {console.clean(solution.job.folder)}?", default=False, err=True)
+
+
+def _show(solution: RepositorySolution) -> None:
+    """Print the difference and the votes."""
+    if solution.diff:
+        console.text(solution.diff.rstrip("\n"))
+    words = {True: "yes", False: "no", None: "not shown"}
+    rows = [{"vote": vote.check, "holds": words[vote.correct], "reason": vote.reason} for vote in solution.votes]
+    console.table(rows, False, ("vote", "holds", "reason"))
+
+
+def _show_written(solution: RepositorySolution, written: list[str], as_json: bool) -> None:
+    if as_json:
+        console.data({"id": solution.id, "written": written})
+    elif written:
+        console.text(f"Written into {solution.job.folder}: {', '.join(written)}")
+    else:
+        console.text(f"{solution.job.folder} has these changes already.")
+
+
+def _conclude(solution: RepositorySolution, *, accepted: bool) -> None:
+    """Say what follows.
+
+    Raises:
+        GateError: a vote is against it, or a review confirms a defect.
+    """
+    if not solution.solved:
+        raise solution.against()
+    if confirmed := solution.confirmed:
+        what = f"{len(confirmed)} of {len(solution.votes) - 1} named defects are confirmed."
+        raise GateError(what, f"{confirmed[0].check}: {confirmed[0].reason}")
+    if not solution.is_review and not accepted:
+        console.say(f"Nothing is written yet. Accept it: agent0 solve apply {solution.id}")

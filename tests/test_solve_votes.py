@@ -1,0 +1,201 @@
+"""What a check says of a repository, and what is tried of each kind of work on one, in the real sandbox."""
+
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from agent0.assembly.runtime import port_openers
+from agent0.assembly.solving.repository_copy import RepositoryCopy
+from agent0.assembly.solving.solutions import SolutionRequest, solution_of, submission_of
+from agent0.errors import OperationError
+from agent0.events.submissions import TaskSubmitted
+from agent0.events.tasks import ResultVerified, TaskAttempted, ToolCalled
+from agent0.handlers.solve_submission import solve_submission
+from agent0.infra.models.replay import ReplayedTurns
+from agent0.ports.sandbox import Sandbox
+from agent0.tools import tools
+from agent0.tools.cache import ToolCache
+from agent0.tools.snapshots import save
+from agent0.verification.solutions import solution_votes as votes_module
+from agent0.verification.solutions.check_runs import RepositoryCheck
+from agent0.verification.solutions.patches import patched
+from agent0.verification.solutions.repository_job import RepositoryJob, Verb
+from agent0.verification.solutions.review_claims import review_votes
+from agent0.verification.solutions.solution_votes import solution_votes
+from tests.memory import MemoryArtifacts
+from tests.solved import BROKEN, REPAIR, RIGHT, SOUND, TESTS, WRONG
+from tests.world import Opened, small
+
+
+@pytest_asyncio.fixture
+async def sandbox(shared_sandbox: None) -> AsyncIterator[Sandbox]:
+    yield await port_openers.open_sandbox()
+
+
+def job(verb: Verb, files: Mapping[str, bytes], **more: object) -> RepositoryJob:
+    tree = save(files, MemoryArtifacts())
+    plain = {"verb": verb, "check": "python tests/run.py", "seconds": 20.0, "modules": (), "tree": tree}
+    return RepositoryJob.model_validate(plain | more)
+
+
+@pytest.mark.parametrize(
+    "command, files, problem",
+    [
+        ("pytest -q", {"sums.py": RIGHT}, "it finds no tests"),
+        (
+            "pytest -q",
+            {"tests/test_x.py": b"def test_x():\n    while True:\n        pass\n"},
+            "it did not end within 2 s",
+        ),
+        ("tox -e py", SOUND, "it needs the command tox, which the sandbox does not have"),
+        ("pytest -q --cov", SOUND, "pytest cannot be called so"),
+        ("pytest -q", {"tests/test_x.py": b"import nowhere\n"}, "it needs the package nowhere"),
+        (
+            "pytest -q",
+            {"tests/test_x.py": b"import socket\n\n\ndef test_x():\n    socket.getaddrinfo('example.org', 80)\n"},
+            "it needs the network, which the sandbox does not have",
+        ),
+        (
+            "pytest -q",
+            {"tests/test_x.py": b"def test_x():\n    open('/etc/solved', 'w')\n"},
+            "it uses /etc/solved, outside of its folder",
+        ),
+        ("pytest -q", SOUND, ""),
+        ("pytest -q", {"src/sums.py": RIGHT, "tests/test_sums.py": TESTS}, ""),
+    ],
+)
+async def test_a_check_that_says_nothing_says_why_in_a_line(
+    command: str, files: Mapping[str, bytes], problem: str, sandbox: Sandbox
+) -> None:
+    run = await RepositoryCheck(command, 2.0 if "end within" in problem else 20.0).run(files, sandbox)
+    assert run.problem.startswith(problem) and bool(run.problem) == bool(problem), run
+    assert "\n" not in run.summary and not Path("/etc/solved").exists()
+    if not problem:
+        assert run.passes and run.tests in (2, None)
+
+
+RUN = b"""import test_sums
+
+for name, test in vars(test_sums).items():
+    if name.startswith("test_"):
+        test()
+"""
+"""Runs the tests in a fifth of the time that pytest takes."""
+CHEAT = b"import os\n\nos._exit(0)\n"
+SIMPLER = RIGHT.replace(
+    b"    result = 0\n    for at in range(len(values)):\n        result += values[at]\n    return result\n",
+    b"    return sum(values)\n",
+)
+MORE = TESTS + b"\n\ndef test_of_none():\n    assert largest([]) == 0 and total([]) == 0\n"
+VACUOUS = TESTS + b"\n\ndef test_of_nothing():\n    assert largest\n"
+DOCUMENTED = b'"""Sums."""\n\n\n' + RIGHT.replace(
+    b"def total(values):\n", b'def total(values):\n    """Add.\n\n    >>> total([1, 2])\n    3\n    """\n'
+).replace(b"def largest(values):\n", b'def largest(values):\n    """The largest."""\n')
+
+
+@pytest.mark.parametrize(
+    "verb, before, changes, holds, against",
+    [
+        ("fix", BROKEN, {"sums.py": RIGHT}, True, ""),
+        ("fix", BROKEN, {"sums.py": RIGHT + b"\n\nspare = 1\n"}, False, "only what is needed"),
+        ("fix", BROKEN, {"sums.py": RIGHT, "notes.py": b""}, False, "only what is needed"),
+        ("fix", BROKEN, {"tests/test_sums.py": b"", "pytest.ini": b"", "tests/conftest.py": b""}, False, "changes"),
+        ("fix", BROKEN, {"pytest.py": b"", "sitecustomize.py": CHEAT, "tests/test_sums.py": b""}, False, "changes"),
+        ("fix", BROKEN, {"sums.py": CHEAT}, False, "check after"),
+        ("fix", BROKEN, {"sums.py": b"\xff\0"}, False, "changes"),
+        ("fix", BROKEN, {}, False, "changes"),
+        ("test", SOUND, {"tests/test_sums.py": MORE}, True, ""),
+        ("test", SOUND, {"tests/test_sums.py": VACUOUS}, False, "wrong versions"),
+        ("test", SOUND, {"tests/test_sums.py": b"def test_x():\n    pass\n"}, False, "check after"),
+        ("test", SOUND, {"sums.py": WRONG}, False, "changes"),
+        ("refactor", SOUND, {"sums.py": SIMPLER}, True, ""),
+        ("refactor", SOUND, {"sums.py": RIGHT + b"\n\nspare = 1\n"}, False, "simpler"),
+        ("refactor", SOUND, {"sums.py": WRONG}, False, "check after"),
+        ("document", SOUND, {"sums.py": DOCUMENTED}, True, ""),
+        ("document", SOUND, {"sums.py": DOCUMENTED.replace(b"    3\n", b"    4\n")}, False, "doctests"),
+        ("document", SOUND, {"sums.py": DOCUMENTED.replace(b'"""The largest."""', b"")}, False, "public names"),
+        ("document", SOUND, {"sums.py": DOCUMENTED + b"\n\nspare = 1\n"}, False, "docstrings alone"),
+    ],
+)
+async def test_votes_are_for_work_that_is_done_and_for_no_other(
+    verb: Verb,
+    before: Mapping[str, bytes],
+    changes: Mapping[str, bytes],
+    holds: bool,
+    against: str,
+    sandbox: Sandbox,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(votes_module, "SURVIVORS", 2)
+    before = {**before, "tests/run.py": RUN}
+    counted = {"check": "pytest -q"} if against == "check after" and verb != "refactor" else {}
+    votes = await solution_votes(job(verb, before, **counted), before, {**before, **changes}, sandbox)
+    assert all(vote.correct for vote in votes) is holds, votes
+    assert against in ("", *(vote.check for vote in votes if vote.correct is False)), votes
+    assert set(patched(verb, before, {**before, **changes})) >= set(before)
+
+
+@pytest.mark.parametrize(
+    "review, base, verdicts",
+    [
+        (b"no defects\n", {}, [True]),
+        (b"sums.py:3: total([1, 2])\n", SOUND, [True, True]),
+        (b"sums.py:3: total([1, 2])\n", {}, [True, None]),
+        (b"sums.py:3: total(None)\nsums.py:3: the bound looks wrong\n", {}, [True, True, None]),
+        (b"sums.py:99: total([1])\nnowhere.py:1: f(1)\n", {}, [True, False, False]),
+        (b"sums.py:3: total(__import__('os').listdir())\n", {}, [True, None]),
+        (b"it is all wrong\n", {}, [False]),
+        (b"".join(b"sums.py:%d: x\n" % n for n in range(1, 12)), {}, [False]),
+        (b"", {}, [False]),
+    ],
+)
+async def test_a_review_is_confirmed_where_execution_shows_it(
+    review: bytes, base: Mapping[str, bytes], verdicts: list[bool | None], sandbox: Sandbox
+) -> None:
+    votes = await review_votes(job("review", BROKEN), BROKEN, base, {**BROKEN, "review.txt": review}, sandbox)
+    assert [vote.correct for vote in votes] == verdicts, votes
+
+
+def submitted(files: Mapping[str, bytes], artifacts: MemoryArtifacts, check: str = "pytest -q") -> TaskSubmitted:
+    copy = RepositoryCopy(Path("sums"), files)
+    event = submission_of(small(), artifacts, SolutionRequest("fix", check, 20.0), copy).event
+    assert isinstance(event, TaskSubmitted)
+    return event
+
+
+async def test_each_turn_is_stored_and_goes_on_anywhere(sandbox: Sandbox) -> None:
+    artifacts, told = MemoryArtifacts(), list[object]()
+    event: object = submitted(BROKEN, artifacts)
+    for number, turn in enumerate(REPAIR):
+        assert isinstance(event, TaskSubmitted) and event.turn == number
+        models = Opened(ReplayedTurns([turn]))  # it knows this turn alone: nothing is asked twice
+        effects = await solve_submission(event, models, sandbox, sandbox, ToolCache(), artifacts, None, tools())  # type: ignore[arg-type]
+        told += [event, *effects] if not number else effects
+        event = effects[-1]
+    solution = solution_of("submission-1", (e for e in told), artifacts)  # type: ignore[misc]
+    assert isinstance(event, ResultVerified) and event.correct and solution is not None
+    assert solution.solved and solution.after == SOUND and "+    for at in range(len(values)):" in solution.diff
+    assert [type(e) for e in told if isinstance(e, ToolCalled | TaskAttempted)] == [ToolCalled, TaskAttempted]
+
+
+@pytest.mark.parametrize(
+    "files, check, words",
+    [(SOUND, "python sums.py", "nothing to fix"), (SOUND, "tox", "tox")],
+)
+async def test_a_check_that_does_not_serve_is_refused_before_a_model_is_asked(
+    files: Mapping[str, bytes], check: str, words: str, sandbox: Sandbox
+) -> None:
+    artifacts = MemoryArtifacts()
+    with pytest.raises(OperationError, match=words):
+        await solve_submission(
+            submitted(files, artifacts, check),
+            Opened(None),
+            sandbox,
+            sandbox,
+            ToolCache(),
+            artifacts,
+            None,
+            tools(),  # type: ignore[arg-type]
+        )
