@@ -20,6 +20,8 @@
 #                 back (writes docs/results/traces.md)
 #   make conformance  install the conformance suite of MCP and a Node that runs it (npm, in build/conformance), and see what
 #                 of it our server and our client pass (writes docs/results/mcp.md)
+#   make tau2     install τ²-bench (in build/tau2) and hold our verdicts against its own scorer (writes
+#                 docs/results/tau2.md)
 #   make bucket   install a server that speaks S3 (moto, in build/bucket), and see that artifacts come whole from it
 #   make chart    check images, compose, Helm chart and scripts of SLURM by their own tools (Helm is built by Go; wheels have
 #                 Compose, hadolint, ShellCheck, Kubernetes' schemas), and take up a run under SLURM's script; where a
@@ -72,7 +74,7 @@ PINNED := $(BIN)/python -m pip --disable-pip-version-check install --quiet --req
 SANDBOXED := _pytest,antlr4,iniconfig,latex2sympy2_extended,math_verify,mpmath,numpy,packaging,pluggy,pygments,pytest,sympy
 PINS := pyproject.toml constraints.txt binaries.txt install.py
 
-.PHONY: help run setup test check style docs studies bench bench-gpu sinks trainer traces conformance bucket chart browser integrations knockout crash cluster mutants language domains soak clean linux bubblewrap
+.PHONY: help run setup test check style docs studies bench bench-gpu sinks trainer traces tau2 conformance bucket chart browser integrations knockout crash cluster mutants language domains soak clean linux bubblewrap
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -154,6 +156,9 @@ traces: linux .venv/.ready-dev
 	build/traces/atif/bin/python -m pip --disable-pip-version-check install -q --no-deps harbor==0.25.0 openenv==0.10.0
 	build/traces/trl/bin/python -m pip --disable-pip-version-check install -q --no-deps trl==1.16.0 trackio==0.43.0
 	$(BIN)/python -m benchmarks.traces --write
+
+tau2: linux .venv/.ready-dev
+	$(BIN)/python -m benchmarks.tau2 --write
 	$(BIN)/python -m benchmarks.capture --write
 
 conformance: linux .venv/.ready-dev

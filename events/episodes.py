@@ -20,6 +20,9 @@ class Episode(Value):
     seed: int
     question: str
     action: str
+    """Of one over steps, the tool that a turn without a call is: a message to a user. Empty: it has none."""
+    user: Annotated[str, NOT_EMPTY] = ""
+    """What a model is told that plays this user; empty: the environment's own."""
     tools: Annotated[str, NOT_EMPTY] = ""
     """Where it goes over steps, the sha256 of the tools that make them; empty: it has one step, the answer."""
     program: Annotated[str, NOT_EMPTY] = ""

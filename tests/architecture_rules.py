@@ -144,6 +144,7 @@ OUTSIDERS = {
         "infra/log/nats_server.py",
         "infra/log/publishing.py",
         "infra/environments/*",  # lines of strangers
+        "agent0/rollout/users/modelled.py",
         "infra/web/openenv.py",  # frames of strangers
         "infra/weights/model_config.py",
         "infra/integrity/archive.py",  # its manifest is a stranger's

@@ -87,6 +87,7 @@ COMMANDS: Mapping[str, str | Noun] = {
                     "gym": "environments.env:gym",
                     "harbor": "environments.env:harbor",
                     "openenv": "environments.env:openenv",
+                    "tau2": "environments.env:tau2",
                     "verifiers": "environments.env:verifiers",
                 },
             ),

@@ -43,6 +43,7 @@ agent0 doctor --model qwen2.5-coder-0.5b-instruct
 agent0 env add harbor tasks --name countdowns
 agent0 env add gym FrozenLake-v1 --option desc=random --option is_slippery=false
 agent0 env add openenv http://127.0.0.1:8010 --count 50
+agent0 env add tau2 retail --split test
 agent0 env add verifiers wordle --package ./wordle
 agent0 env list
 agent0 env serve countdown --port 8010

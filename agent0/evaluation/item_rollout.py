@@ -19,7 +19,7 @@ from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts, QuestionFile
 from agent0.ports.web import Web
 from agent0.rollout.attempt import AttemptResult
-from agent0.rollout.attempt_events import in_episode
+from agent0.rollout.attempt_events import in_episode, user_model
 from agent0.rollout.student import Conditions, solve, start_folder, student_of, student_prompt
 from agent0.rollout.tool_prompts import opening
 from agent0.rollout.workspace_store import Scratch
@@ -181,6 +181,7 @@ def _conditions(
         policy=run.config.policy,
         web=ports.web,
         tools=ports.tools,
+        user=user_model(ports.models, run.config),
     )
 
 

@@ -12,7 +12,7 @@ from agent0.events.base import Event
 from agent0.events.tasks import AttemptRequested, TaskAttempted, ToolCalled, TurnCompleted
 from agent0.events.values import Artifact, Conversation, End, Task, Trajectory, Turn
 from agent0.ports.environments import Environments
-from agent0.ports.models import GenerateRequest, Generation, Models
+from agent0.ports.models import GenerateRequest, Generation, Model, Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.ports.web import Web
@@ -20,6 +20,8 @@ from agent0.rollout.attempt import AttemptProgress, AttemptResult
 from agent0.rollout.claim_check import claim, claim_turns, put_progress
 from agent0.rollout.student import Conditions, begin, conclude, start_folder, step, student_of, student_prompt
 from agent0.rollout.tool_patterns import repeated
+from agent0.rollout.users.modelled import ModelledUser
+from agent0.settings import RunConfig
 from agent0.state.run_state import RunState
 from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool
@@ -55,6 +57,7 @@ def conditions(
         joint=True,
         task=event.task,
         attempt=event.attempt,
+        user=user_model(models, run.config),
     )
 
 
@@ -77,9 +80,15 @@ async def in_episode(
         raise DependencyError(f"The environment at {episode.url}", "This command reaches none.")
     async with environments.opened(episode) as session:
         check_begun(session, episode, task.question)
-        tools = episode_tools(session)
+        tools = episode_tools(ModelledUser(session, episode, conditions) if episode.user else session)
         config = conditions.config.model_copy(update={"tools": tuple(tools), "program_answers": False})
-        yield replace(conditions, config=config, tools=tools, by_steps=True)
+        yield replace(conditions, config=config, tools=tools, by_steps=True, messages=episode.action)
+
+
+def user_model(models: Models, config: RunConfig) -> Model | None:
+    """The model that plays users: the judge's, None where none is named."""
+    judge = config.verification.judge
+    return models.open(judge) if judge.provider else None
 
 
 async def to_events(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from agent0.chat_format import LONGEST_ANSWER, boxed, is_placeholder, respelled_boxes
 from agent0.events.values import ToolCall
+from agent0.ports.models import Generation
 from agent0.rollout.tool_prompts import FENCE
 from agent0.turns.calls.actions import labelled_answer
 from agent0.turns.calls.blocks import languages, tool_blocks
@@ -72,6 +73,15 @@ def parse_turn(text: str, toolbox: Toolbox | Mapping[str, str] | None = None, *,
     if not calls and answer is None:
         errors += ["it ends within its thoughts"] if reply.unclosed else _unread(prose, tools, mentioned)
     return ParsedTurn(tuple(calls[:MOST_CALLS]), answer, tuple(errors))
+
+
+def as_message(parsed: ParsedTurn, written: Generation, tool: str) -> ParsedTurn:
+    """``parsed``, a turn that was ``written``, as a call of ``tool`` that sends it as a message, where it is whole,
+    calls nothing, and there is such a tool."""
+    message = split_thoughts(own_turn(written.text[:LONGEST])).visible.strip()
+    if not tool or parsed.calls or parsed.errors or not message or written.finish == "length":
+        return parsed
+    return ParsedTurn((ToolCall(name=tool, arguments={"message": message}),))
 
 
 def _answer(prose: str) -> str | None:

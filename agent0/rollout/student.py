@@ -18,9 +18,9 @@ from agent0.ports.web import Web
 from agent0.rollout.attempt import AttemptProgress, AttemptResult, generations, next_turn
 from agent0.rollout.confidence.self_critique import criticise
 from agent0.rollout.confidence.signals import SELF_CRITIQUE, signals
-from agent0.rollout.parsing import ParsedTurn, parse_turn
+from agent0.rollout.parsing import ParsedTurn, as_message, parse_turn
 from agent0.rollout.prompts import Prompt, prompt, render
-from agent0.rollout.tool_prompts import FORMS, delivered, requested, shown, stops, toolbox, until_call
+from agent0.rollout.tool_prompts import FORMS, delivered, requested, result_turn, shown, stops, toolbox, until_call
 from agent0.rollout.trajectories import assemble, least_capture, mean_logprob, total_usage
 from agent0.rollout.workspace_store import Keeper, StoredFolder, opened
 from agent0.settings import PolicyConfig, StudentConfig
@@ -47,8 +47,8 @@ class Conditions:
     ``artifacts`` hold its work folders, ``start`` is the manifest of the one it begins with (None: an empty one),
     ``by_files``: its answer is the one it leaves, ``by_steps``: the record of its steps. ``prefill`` begins its first
     turn only, ``temperature`` None is the configured one, ``tools`` None are the registered ones. ``joint``: a server
-    may draw its turns together with those of other attempts, which is recorded. ``task`` and ``attempt`` are its
-    subject tokens.
+    may draw its turns with those of other attempts, which is recorded. ``messages``: the tool that a turn without a
+    call is, ``user``: the model that reads them (None: its own, no adapter). ``task``, ``attempt``: subject tokens.
     """
 
     model: Model
@@ -67,6 +67,8 @@ class Conditions:
     start: Artifact | None = None
     by_files: bool = False
     by_steps: bool = False
+    messages: str = ""
+    user: Model | None = None
     joint: bool = False
     task: str = ""
     attempt: str = ""
@@ -171,7 +173,7 @@ async def step(progress: AttemptProgress, conditions: Conditions) -> AttemptProg
     )
     progress, written = await next_turn(progress, request, conditions.model, config.form)
     written = until_call(written, specs, config.form)
-    parsed = parse_turn(written.text, toolbox(specs), form=config.form)
+    parsed = as_message(parse_turn(written.text, toolbox(specs), form=config.form), written, conditions.messages)
     progress = progress.wrote(written, len(parsed.errors) + sum(bool(call.error) for call in parsed.calls))
     progress = await _react(progress, parsed, written.finish == "length", conditions)
     progress = progress if progress.end or progress.turns else progress.but(end="turn_limit")
@@ -282,7 +284,7 @@ async def _act(progress: AttemptProgress, calls: Sequence[ToolCall], conditions:
             work.journal[index] = replace(done, files=stored)
             result_kept = done.result.model_copy(update={"work": keeper.work})
             called.append(ToolUse(turn=len(progress.written) - 1, call=done.call, result=result_kept, inner=done.inner))
-        transcript.append(Turn(role="tool", name=call.name, content=_readable(result, work)))
+        transcript.append(result_turn(call.name, _readable(result, work), conditions.messages))
         if work.answer is not None or (result.step and result.step.last):
             break
     after = progress.but(

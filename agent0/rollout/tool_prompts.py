@@ -130,6 +130,11 @@ def delivered(turns: tuple[Turn, ...], form: str) -> tuple[Turn, ...]:
     return tuple(out)
 
 
+def result_turn(tool: str, text: str, messages: str) -> Turn:
+    """The turn that gives the result of a call; of the tool ``messages``, which writes to a user, their reply."""
+    return Turn(role="user" if messages and tool == messages else "tool", name=tool, content=text)
+
+
 def opening(form: str) -> str:
     """What a call in ``form`` begins with, for a turn that is made to call; of Python where it names the tool."""
     return {FENCE: "```python\n", "actions": "Action: ", "brackets": "[tool_call]\n"}.get(form, OPEN)

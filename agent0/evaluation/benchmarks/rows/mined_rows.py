@@ -93,14 +93,15 @@ def _tasks(lines: list[str], name: str, domain: str, faults: list[RowError]) -> 
 
 
 def _of_episode(asked: EpisodeTask, domain: str) -> Task:
-    """The first observation of an episode as a question; its environment decides, and has told no answer."""
-    steps = bool(asked.episode.tools)
+    """The first observation of an episode as a question; its environment decides, and has told no answer. Of one that
+    runs here, its number is what it is: two may begin alike, and hide different states."""
+    steps, begin = bool(asked.episode.tools), f"{asked.episode.url} {asked.episode.seed}"
     return Task(
         question=asked.statement,
         domain=STEPS if steps else domain or "math",
         family=QUESTIONS,
         level=1,
-        canonical=f"{QUESTIONS} {normal(asked.statement)}",
+        canonical=f"{QUESTIONS} {begin if asked.episode.program else normal(asked.statement)}",
         kind="long" if steps else "short",
         row=SourceRow(id=asked.id, answer="", episode=asked.episode),
     )

@@ -42,14 +42,14 @@ def question_benchmark(path: str, file: QuestionFile, plan: QuestionsConfig) -> 
         judge=_judge,
         licence="its owner's",
         source=path,
-        in_folders=rows.mined,
+        in_folders=rows.mined or rows.over_steps,
     )
     return entry, [_item(row) for row in rows.rows.tasks], chosen.sha256
 
 
 def _item(entry: RowTask) -> Item:
     row, task = entry.row, entry.task
-    if row.repository:
+    if row.repository or (row.episode and row.episode.tools):
         facts = {"level": str(task.level), "subject": task.domain}
         return Item(row.id, task.question, row.answer, row.answer, facts=facts, data=task.model_dump_json())
     if row.tests:

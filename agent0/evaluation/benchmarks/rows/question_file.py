@@ -17,6 +17,7 @@ from agent0.evaluation.benchmarks.rows.question_rows import (
     conflict_of,
     read_question_rows,
 )
+from agent0.events.episodes import STEPS
 from agent0.events.values import JUDGED, Split, Task
 from agent0.ports.storage import Dataset, QuestionFile
 from agent0.settings import QuestionsConfig, RunConfig, StudentConfig
@@ -52,6 +53,11 @@ class QuestionSet:
     def mined(self) -> bool:
         """Whether any row asks to change a repository."""
         return any(entry.row.repository for entries in self.entries.values() for entry in entries)
+
+    @property
+    def over_steps(self) -> bool:
+        """Whether any row is an episode over steps."""
+        return any(entry.task.domain == STEPS for entries in self.entries.values() for entry in entries)
 
     @property
     def domain(self) -> str:
@@ -154,8 +160,8 @@ def _apart(read: QuestionRows, heldout: QuestionRows) -> QuestionSet:
 
 def _copies(train: Sequence[RowTask], heldout: Sequence[RowTask]) -> list[tuple[RowTask, RowTask, float]]:
     """The rows of ``train`` that nearly copy one of ``heldout``, each with that one and their similarity: those of its
-    package, where they ask to change one."""
-    if any(entry.row.repository for entry in train):
+    package, where they ask to change one; of episodes that run here none."""
+    if any(entry.row.repository or (entry.row.episode and entry.row.episode.program) for entry in train):
         first = {_key(entry): entry for entry in reversed(heldout)}
         return [(entry, first[_key(entry)], 1.0) for entry in train if _key(entry) in first]
     nearest = near_copies([entry.task.question for entry in train], [entry.task.question for entry in heldout])

@@ -1,0 +1,1 @@
+"""Who reads what a student writes to the user of an episode."""
