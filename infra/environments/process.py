@@ -30,19 +30,19 @@ _KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR")
 _A = TypeVar("_A")
 
 
-class Wire(BaseModel):
+class ProcessValue(BaseModel):
     """What comes from a process: read strictly, and refused where anything is more or other."""
 
     model_config = ConfigDict(strict=True, allow_inf_nan=False, extra="forbid")
 
 
-class _Answer(Wire):
+class _ProcessAnswer(ProcessValue):
     id: int
     answer: JsonValue = None
     error: str = ""
 
 
-class ToolData(Wire):
+class ToolData(ProcessValue):
     """A tool of an episode, with the JSON schema of its arguments."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
@@ -50,14 +50,14 @@ class ToolData(Wire):
     parameters: dict[str, JsonValue]
 
 
-class OpenedData(Wire):
+class OpenedData(ProcessValue):
     """How an episode begins: what it asks, and the tools that make its steps."""
 
     question: str
     tools: Annotated[list[ToolData], Field(min_length=1, max_length=64)]
 
 
-class StepData(Wire):
+class StepData(ProcessValue):
     """What a process says that came of a step, as ``StepOutcome``."""
 
     text: str
@@ -66,7 +66,7 @@ class StepData(Wire):
     refused: bool
 
 
-class Connection:
+class EpisodeConnection:
     """One episode of a process. Requests follow one another."""
 
     def __init__(
@@ -95,7 +95,7 @@ class Connection:
         except (asyncio.IncompleteReadError, ConnectionError) as error:
             raise away(self._name, f"It was lost. {self._last()}") from error
         try:
-            frame = _Answer.model_validate_json(line)
+            frame = _ProcessAnswer.model_validate_json(line)
             if frame.id != number:
                 raise self.fault("more than one answer to one request")
             if frame.error:
@@ -112,13 +112,13 @@ class Connection:
 class ProcessEpisode:
     """An episode that a process has begun, as ``OpenEpisode``."""
 
-    def __init__(self, connection: Connection, opened: OpenedData, tools: tuple[ToolSpec, ...]) -> None:
+    def __init__(self, connection: EpisodeConnection, opened: OpenedData, tools: tuple[ToolSpec, ...]) -> None:
         self._connection, self.question, self.tools = connection, opened.question, tools
         self._ended = False
 
     @classmethod
-    async def begun(cls, connection: Connection, task: int) -> "ProcessEpisode":
-        """Begin ``task``, counted from 0. Errors as for ``Connection.ask``."""
+    async def begun(cls, connection: EpisodeConnection, task: int) -> "ProcessEpisode":
+        """Begin ``task``, counted from 0. Errors as for ``EpisodeConnection.ask``."""
         opened = await connection.ask(OpenedData, {"kind": "open", "task": task})
         try:
             tools = tuple(
@@ -165,7 +165,7 @@ class EnvironmentProcess:
         return self._child.pid if self._child and self._child.returncode is None else None
 
     @asynccontextmanager
-    async def connection(self) -> AsyncIterator[Connection]:
+    async def connection(self) -> AsyncIterator[EpisodeConnection]:
         """A connection of its own.
 
         Raises:
@@ -180,7 +180,7 @@ class EnvironmentProcess:
         except (OSError, TimeoutError) as error:
             raise away(self._name, f"It takes no connection. {self._last_line()}") from error
         try:
-            yield Connection(self._name, reader, writer, self._answer_s, self._last_line)
+            yield EpisodeConnection(self._name, reader, writer, self._answer_s, self._last_line)
         finally:
             writer.close()
             with contextlib.suppress(OSError):

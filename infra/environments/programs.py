@@ -17,11 +17,11 @@ from agent0.errors import DependencyError
 from agent0.events.episodes import OPENENV, Episode
 from agent0.infra.environments.process import (
     ANSWER_S,
-    Connection,
     EnvironmentProcess,
+    EpisodeConnection,
     ProcessEpisode,
+    ProcessValue,
     StepData,
-    Wire,
     away,
 )
 from agent0.infra.storage.files import read_regular
@@ -34,7 +34,7 @@ INSIDE = Path(__file__).parent / "inside"
 LARGEST = 1 << 20
 
 
-class EnvironmentProgram(Wire):
+class EnvironmentProgram(ProcessValue):
     """What is run: the kind of its driver, the environment's name there, and options for it."""
 
     kind: Literal["gym", "openenv", "verifiers"]
@@ -42,7 +42,7 @@ class EnvironmentProgram(Wire):
     options: dict[str, JsonValue] = Field(default_factory=dict)
 
 
-class AboutProgram(Wire):
+class AboutProgram(ProcessValue):
     """What a process says of itself. ``tasks``: how many there are, None: any number is one. ``address``: where it
     serves a wire of its own."""
 
@@ -80,7 +80,7 @@ def _program(folder: Path) -> EnvironmentProgram:
 class _ProgramEpisode:
     """An episode of a program: rewards may come at each step."""
 
-    def __init__(self, connection: Connection, begun: ProcessEpisode) -> None:
+    def __init__(self, connection: EpisodeConnection, begun: ProcessEpisode) -> None:
         self._connection, self.question, self.tools = connection, begun.question, begun.tools
 
     async def step(self, tool: str, arguments: Mapping[str, JsonValue]) -> StepOutcome:

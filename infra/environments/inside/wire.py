@@ -19,7 +19,7 @@ def serve(address: str, about: Mapping[str, object], begin: Begin) -> None:
     """Serve episodes at the socket ``address`` until standard input ends. ``about``: name, version, how many tasks
     there are, and the address of a wire of its own."""
 
-    class Connection(socketserver.StreamRequestHandler):
+    class EpisodeHandler(socketserver.StreamRequestHandler):
         """One connection, and the episode that it began."""
 
         def handle(self) -> None:
@@ -40,7 +40,7 @@ def serve(address: str, about: Mapping[str, object], begin: Begin) -> None:
                     reply = {"error": f"{type(error).__name__}: {error}"[:LONGEST_ERROR]}
                 self.wfile.write(json.dumps({"id": request["id"], **reply}).encode() + b"\n")
 
-    server = socketserver.ThreadingUnixStreamServer(address, Connection)
+    server = socketserver.ThreadingUnixStreamServer(address, EpisodeHandler)
     server.daemon_threads = True
     ready = os.dup(1)
     os.dup2(2, 1)
