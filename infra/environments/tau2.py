@@ -15,7 +15,7 @@ from pydantic import Field, RootModel
 
 from agent0.errors import ConfigError, DependencyError
 from agent0.events.episodes import Episode
-from agent0.infra.environments.process import EnvironmentProcess, ProcessEpisode, Wire, away
+from agent0.infra.environments.process import EnvironmentProcess, ProcessEpisode, ProcessValue, away
 
 TAU2, TITLE = "tau2", "τ²-bench"
 DOMAINS = ("airline", "retail", "telecom")
@@ -34,7 +34,7 @@ FOLDER = ".tau2-26.3"
 """Where it is installed, below the added environments."""
 
 
-class TaskData(Wire):
+class TaskData(ProcessValue):
     """A task as the process lists it. ``user`` is what its user says, in order; empty where there is none."""
 
     id: str

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent0.assembly.environments.added import ENVIRONMENTS, free_folder
+from agent0.assembly.environments.added import free_folder
 from agent0.assembly.environments.episodes import keep
 from agent0.errors import NotFoundError
 from agent0.events.episodes import Episode
+from agent0.infra.environments import ENVIRONMENTS
 from agent0.infra.environments.tau2 import FOLDER, TAU2, WHEEL, TaskData, Tau2, check_domain, install_tau2, python_of
 from agent0.settings import Settings
 from agent0.tools.episode import tools_digest
