@@ -155,7 +155,7 @@ async def solves(client: httpx2.AsyncClient, run: str) -> None:
     assert begun.status_code == 202, begun.text
     await until(client, begun.json()["run"], begun.json()["seq"], "ResultVerified")
     row = (await client.get(begun.headers["location"])).json()
-    assert row["verifier"] == "solution" and row["diff"] == "" and row["correct"] is False
+    assert row["verifier"] == "solution" and row["diff"] == "" and row["correct"] == 0
     assert [(vote["check"], vote["correct"]) for vote in row["votes"]] == [("changes", False)]
     shown = (await client.get(begun.headers["location"], headers={"Accept": "text/html"})).text
     assert "nothing that counts was changed" in shown
