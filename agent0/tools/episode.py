@@ -46,7 +46,7 @@ def record_of(called: Sequence[ToolUse]) -> str | None:
     ]
     if not steps:
         return None
-    rewards, last = [made.step.reward for made in steps if made.step.reward is not None], steps[-1].step
+    rewards, last = [use.step.reward for use in steps if use.step.reward is not None], steps[-1].step
     record = EpisodeRecord(reward=sum(rewards) if rewards else None, done=last.done, fault=last.fault)
     whole = record.model_copy(update={"steps": tuple(steps)}).model_dump_json()
     return whole if len(whole) <= MOST_CHARACTERS else record.model_dump_json()
@@ -90,14 +90,14 @@ async def make_step(session: OpenEpisode, tool: str, arguments: dict[str, Any]) 
         DependencyError: the environment was lost.
     """
     try:
-        seen = await session.step(tool, arguments)
+        outcome = await session.step(tool, arguments)
     except EnvironmentFaultError as error:
         why = error.why[:300]
         output = "[the environment cannot be believed]"
         return ToolResult(state=ToolState.ERROR, output=output, reason=why, step=EpisodeStep(fault=why))
     return ToolResult(
-        state=ToolState.ERROR if seen.refused else ToolState.OK,
-        output=shorten(visible(seen.text)),
-        output_bytes=len(seen.text.encode(errors="replace")),
-        step=EpisodeStep(sha256=sha256(seen.text), reward=seen.reward, done=seen.done),
+        state=ToolState.ERROR if outcome.refused else ToolState.OK,
+        output=shorten(visible(outcome.text)),
+        output_bytes=len(outcome.text.encode(errors="replace")),
+        step=EpisodeStep(sha256=sha256(outcome.text), reward=outcome.reward, done=outcome.done),
     )

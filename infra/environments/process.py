@@ -133,11 +133,11 @@ class ProcessEpisode:
         if self._ended:
             raise self._connection.fault("an episode that has ended, and goes on")
         request: Mapping[str, JsonValue] = {"kind": "step", "tool": tool, "arguments": {**arguments}}
-        made = await self._connection.ask(StepData, request)
-        if made.reward is not None and not made.done:
+        outcome = await self._connection.ask(StepData, request)
+        if outcome.reward is not None and not outcome.done:
             raise self._connection.fault("a reward before the end")
-        self._ended = made.done
-        return StepOutcome(made.text, made.reward, made.done, made.refused)
+        self._ended = outcome.done
+        return StepOutcome(outcome.text, outcome.reward, outcome.done, outcome.refused)
 
 
 LastLine = Callable[[], str]

@@ -85,9 +85,9 @@ class _ProgramEpisode:
 
     async def step(self, tool: str, arguments: Mapping[str, JsonValue]) -> StepOutcome:
         """As ``OpenEpisode.step``; what follows an answer unasked shows as one too many."""
-        made = await self._connection.ask(StepData, {"kind": "step", "tool": tool, "arguments": {**arguments}})
+        outcome = await self._connection.ask(StepData, {"kind": "step", "tool": tool, "arguments": {**arguments}})
         await self._connection.ask(AboutProgram, {"kind": "about"})
-        return StepOutcome(made.text, made.reward, made.done, made.refused)
+        return StepOutcome(outcome.text, outcome.reward, outcome.done, outcome.refused)
 
 
 class Programs:

@@ -79,16 +79,17 @@ class Domain:
     def question(self, task: Any) -> str:
         """The text that an agent reads at the begin of ``task``: policy, rules and opening."""
         opening = f"The ticket:\n{task.ticket}" if self.alone else f"The customer writes:\n{scenario(task)[0]}"
-        asked = ALONE if self.alone else WITH_USER
-        return f"{INTRODUCTION}\n\n{self.environment.policy.strip()}\n\n{asked}\n\n{opening}"
+        setting = ALONE if self.alone else WITH_USER
+        return f"{INTRODUCTION}\n\n{self.environment.policy.strip()}\n\n{setting}\n\n{opening}"
 
 
 def scenario(task: Any) -> list[str]:
     """What the user of ``task`` has to say, in order: why they write, what they know and do not, what they want."""
-    told = task.user_scenario.instructions
-    if isinstance(told, str):
-        return [told]
-    parts = (told.reason_for_call, told.known_info, told.unknown_info, told.task_instructions)
+    instructions = task.user_scenario.instructions
+    if isinstance(instructions, str):
+        return [instructions]
+    fields = ("reason_for_call", "known_info", "unknown_info", "task_instructions")
+    parts = [getattr(instructions, field) for field in fields]
     return [part.strip() for part in parts if part and part.strip()]
 
 
@@ -145,7 +146,7 @@ class Episode:
         return (0.0, f"not as asked: {', '.join(failed)[:200]}") if failed else (1.0, "as asked")
 
     def _wrong_state(self, criteria: Any) -> list[str]:
-        reference = asked(self.address, {"kind": "reference", "task": self.number})
+        reference = answer_of(self.address, {"kind": "reference", "task": self.number})
         return [] if states(self.environment) == reference else ["the end state of the database"]
 
     def _failed_assertions(self, criteria: Any) -> list[str]:
@@ -207,7 +208,7 @@ def same(action: Any, tool: str, arguments: Arguments) -> bool:
     return action.name == tool and call == reference
 
 
-def asked(address: str, request: dict[str, object]) -> object:
+def answer_of(address: str, request: dict[str, object]) -> object:
     """What another connection to ``address`` answers to ``request``: it has databases of its own."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(address)

@@ -134,7 +134,7 @@ class OpenEnvSession:
         Raises:
             DependencyError: it cannot now. EnvironmentFaultError: it answers something else, or has ended at once.
         """
-        frame = await self._asked("reset", {"seed": seed})
+        frame = await self._frame("reset", {"seed": seed})
         if isinstance(frame, _ErrorFrame):
             raise away(self._url, f"It does not begin: {frame.data.code} {frame.data.message[:SHOWN]}")
         begun = self._observation(frame)
@@ -149,12 +149,12 @@ class OpenEnvSession:
             DependencyError: the server was lost, or is full.
             EnvironmentFaultError: it answers something else, or twice.
         """
-        frame = await self._asked("step", action)
+        frame = await self._frame("step", action)
         if isinstance(frame, _ErrorFrame):
             why = f"{frame.data.code} {frame.data.message[:SHOWN]}"
             if frame.data.code not in _ANSWER_REFUSED:
                 raise away(self._url, why)
-        if not isinstance(await self._asked("state", {}), _StateFrame):
+        if not isinstance(await self._frame("state", {}), _StateFrame):
             raise self._fault("more than one frame to one request")
         return why if isinstance(frame, _ErrorFrame) else self._observation(frame)
 
@@ -167,7 +167,7 @@ class OpenEnvSession:
         except (ValidationError, SchemaRefused) as error:
             raise self._fault(f"no list of tools: {_first(error)}") from error
 
-    async def _asked(self, kind: str, data: Mapping[str, JsonValue]) -> _ObservationFrame | _StateFrame | _ErrorFrame:
+    async def _frame(self, kind: str, data: Mapping[str, JsonValue]) -> _ObservationFrame | _StateFrame | _ErrorFrame:
         request = TypeAdapter(dict[str, JsonValue]).dump_json({"type": kind, "data": dict(data)}).decode()
         try:
             async with asyncio.timeout(self._answer_s):
@@ -223,10 +223,10 @@ class OpenEnvEpisode:
     async def step(self, tool: str, arguments: Mapping[str, JsonValue]) -> StepOutcome:
         """As ``OpenEpisode.step``."""
         call: Mapping[str, JsonValue] = {"type": "call_tool", "tool_name": tool, "arguments": {**arguments}}
-        seen = await self._session.step(call if self._calls else arguments)
-        if isinstance(seen, str):
-            return StepOutcome(seen, refused=True)
-        return StepOutcome(shown(seen.observation), seen.reward, seen.done)
+        outcome = await self._session.step(call if self._calls else arguments)
+        if isinstance(outcome, str):
+            return StepOutcome(outcome, refused=True)
+        return StepOutcome(shown(outcome.observation), outcome.reward, outcome.done)
 
 
 def _first(error: ValidationError | RecursionError | SchemaRefused) -> str:

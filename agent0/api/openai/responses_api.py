@@ -235,19 +235,19 @@ class ResponseEvents:
             item: Json = {"type": "message", "id": self._id, "status": "in_progress", "role": "assistant"}
             yield self._event("response.output_item.added", output_index=0, item=item | {"content": []})
             part: Json = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
-            yield self._event("response.content_part.added", **self._place(), part=part)
+            yield self._event("response.content_part.added", **self._position(), part=part)
         self._open = True
         self._text += piece
         if piece:
-            yield self._event("response.output_text.delta", **self._place(), delta=piece, logprobs=[])
+            yield self._event("response.output_text.delta", **self._position(), delta=piece, logprobs=[])
 
     def end(self, generation: Generation) -> Iterator[str]:
         """Send what is left of text and tool calls, then the whole response."""
         items = _items(self._request, generation)
         if self._open:  # what was sent is the text, and there are no calls
             items = [_message(self._id, self._text, self._request, generation)]
-        for place, item in enumerate(items):
-            yield from self._message_ended(item) if item["type"] == "message" else self._called(place, item)
+        for index, item in enumerate(items):
+            yield from self._message_ended(item) if item["type"] == "message" else self._called(index, item)
         body = _ended(self._head, items, self._request, generation)
         yield self._event(f"response.{body['status']}", response=body)
 
@@ -264,20 +264,20 @@ class ResponseEvents:
             self._id = str(item["id"])
             yield from self.text(str(part["text"]))
         sent = {"text": part["text"], "logprobs": part["logprobs"]}
-        yield self._event("response.output_text.done", **self._place(), **sent)
-        yield self._event("response.content_part.done", **self._place(), part=part)
+        yield self._event("response.output_text.done", **self._position(), **sent)
+        yield self._event("response.content_part.done", **self._position(), part=part)
         yield self._event("response.output_item.done", output_index=0, item=item)
 
-    def _called(self, place: int, item: Json) -> Iterator[str]:
-        at: Json = {"item_id": item["id"], "output_index": place}
+    def _called(self, index: int, item: Json) -> Iterator[str]:
+        at: Json = {"item_id": item["id"], "output_index": index}
         begun = item | {"arguments": "", "status": "in_progress"}
-        yield self._event("response.output_item.added", output_index=place, item=begun)
+        yield self._event("response.output_item.added", output_index=index, item=begun)
         yield self._event("response.function_call_arguments.delta", **at, delta=item["arguments"])
         sent = {"name": item["name"], "arguments": item["arguments"]}
         yield self._event("response.function_call_arguments.done", **at, **sent)
-        yield self._event("response.output_item.done", output_index=place, item=item)
+        yield self._event("response.output_item.done", output_index=index, item=item)
 
-    def _place(self) -> Json:
+    def _position(self) -> Json:
         return {"item_id": self._id, "output_index": 0, "content_index": 0}
 
     def _event(self, type: str, **fields: object) -> str:

@@ -33,30 +33,30 @@ async def add_episodes(
     """
     tasks, tried = dict[str, EpisodeTask](), list[TriedTask]()
     for seed in range(count):
-        episode, asked, why = await _asked(opened, like.episode.model_copy(update={"seed": seed}))
-        why = why or ("it asks what an earlier one asks" if normal(asked) in tasks else "")
+        episode, statement, why = await _first_statement(opened, like.episode.model_copy(update={"seed": seed}))
+        why = why or ("it asks what an earlier one asks" if normal(statement) in tasks else "")
         tried.append(TriedTask(f"seed-{seed:05}", why))
         if not why:
-            changes = {"id": tried[-1].name, "statement": asked, "episode": episode}
-            tasks[normal(asked)] = like.model_copy(update=changes)
+            changes = {"id": tried[-1].name, "statement": statement, "episode": episode}
+            tasks[normal(statement)] = like.model_copy(update=changes)
     if tasks:
         keep(path, list(tasks.values()), beside)
     return tried
 
 
-async def _asked(opened: Opened, episode: Episode) -> tuple[Episode, str, str]:
+async def _first_statement(opened: Opened, episode: Episode) -> tuple[Episode, str, str]:
     """The episode with the digest of its tools, what it asks, and why it is no task."""
     begins = []
     for _ in range(2):
         async with opened(episode.seed) as session:
             begins.append((session.question, tools_digest(session.tools)))
-    (asked, digest), second = begins
+    (statement, digest), second = begins
     episode = episode.model_copy(update={"tools": digest})
-    if (asked, digest) != second:
+    if (statement, digest) != second:
         return episode, "", "it does not ask the same again"
-    if not normal(asked) or "\0" in asked or len(asked) > LONGEST:
+    if not normal(statement) or "\0" in statement or len(statement) > LONGEST:
         return episode, "", f"its question is empty, has more than {LONGEST:,} characters, or a NUL"
-    return episode, asked, ""
+    return episode, statement, ""
 
 
 def keep(path: Path, tasks: list[EpisodeTask], beside: Path | None = None) -> None:

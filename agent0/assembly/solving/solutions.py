@@ -316,7 +316,7 @@ async def _followed(app: App, run: str, since: int, say: Say) -> None:
                 case ToolCalled() as call:
                     calls.append(call)
                 case TurnCompleted() | TaskAttempted() as turn:
-                    _say_turn(*await _words(turn, app), calls, say)
+                    _say_turn(*await _turn_text(turn, app), calls, say)
                     calls = []
                 case ReactionTried() | ReactionFailed() | DependencyLost() as trouble if stored.seq > since:
                     _tell(trouble, run, say)
@@ -324,7 +324,7 @@ async def _followed(app: App, run: str, since: int, say: Say) -> None:
                     return
 
 
-async def _words(turn: TurnCompleted | TaskAttempted, app: App) -> tuple[int, str]:
+async def _turn_text(turn: TurnCompleted | TaskAttempted, app: App) -> tuple[int, str]:
     """The number of a turn, and what the student wrote in it."""
     if isinstance(turn, TurnCompleted):
         return turn.turn, (await get_progress(turn.progress, app.artifacts)).written[-1].text
@@ -342,8 +342,8 @@ def _tell(trouble: ReactionTried | ReactionFailed | DependencyLost, run: str, sa
 
 
 def _say_turn(number: int, text: str, calls: Sequence[ToolCalled], say: Say) -> None:
-    said = " ".join(text.partition("<tool_call>")[0].partition("```")[0].split())
-    say(f"Turn {number}: {said[:300]}".rstrip())
+    summary = " ".join(text.partition("<tool_call>")[0].partition("```")[0].split())
+    say(f"Turn {number}: {summary[:300]}".rstrip())
     for call in calls:
         subject = next((str(value) for value in call.call.arguments.values()), "")
         say(f"  {call.call.name} {' '.join(subject.split())[:80]}: {call.result.state.value}")

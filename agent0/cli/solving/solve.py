@@ -154,9 +154,9 @@ def list_(limit: console.Limit = 20, as_json: console.Json = False) -> None:
         rows = console.limited(
             lambda n: [row for row in list_submissions(db, limit=n) if row["domain"] == SOLVING], limit
         )
-    words = {1: "yes", 0: "no"}
+    labels = {1: "yes", 0: "no"}
     named = [
-        {**row, "id": row["submission"], "work": row["question"], "holds": words.get(row["correct"])} for row in rows
+        {**row, "id": row["submission"], "work": row["question"], "holds": labels.get(row["correct"])} for row in rows
     ]
     console.table(named, as_json, ("id", "work", "status", "holds", "reason", "student", "submitted"))
 
@@ -186,8 +186,8 @@ def _show(solution: RepositorySolution) -> None:
     """Print the difference and the votes."""
     if solution.diff:
         console.text(solution.diff.rstrip("\n"))
-    words = {True: "yes", False: "no", None: "not shown"}
-    rows = [{"vote": vote.check, "holds": words[vote.correct], "reason": vote.reason} for vote in solution.votes]
+    labels = {True: "yes", False: "no", None: "not shown"}
+    rows = [{"vote": vote.check, "holds": labels[vote.correct], "reason": vote.reason} for vote in solution.votes]
     console.table(rows, False, ("vote", "holds", "reason"))
 
 

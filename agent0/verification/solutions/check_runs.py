@@ -110,8 +110,8 @@ def _problem(rc: int, output: str, files: Files) -> str:
         return "it needs the network, which the sandbox does not have"
     if outside := _OUTSIDE.search(output):
         return f"it uses {outside[1]}, outside of its folder, which the sandbox does not let it"
-    own = {part.removesuffix(".py") for path in files for part in path.removeprefix("src/").split("/")[:1]}
-    if lacking := [name for name in _PACKAGE.findall(output) if name not in own]:
+    modules = {part.removesuffix(".py") for path in files for part in path.removeprefix("src/").split("/")[:1]}
+    if lacking := [name for name in _PACKAGE.findall(output) if name not in modules]:
         return f"it needs the package {lacking[0]}, which the sandbox does not have"
     if rc in _STOPPED_RC and "unrecognized arguments" in output:
         return f"pytest cannot be called so: {output.strip().splitlines()[0][:120]}"

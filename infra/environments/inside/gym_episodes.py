@@ -24,8 +24,8 @@ class GymEpisode:
     def __init__(self, make: Any, seed: int) -> None:
         self._env = make(seed)
         self._space, base = self._env.action_space, self._env.unwrapped
-        told = inspect.cleandoc(base.__doc__ or type(base).__name__)
-        about, actions = told.partition("\n## Action Space")[0], _section(told, "Action Space")
+        description = inspect.cleandoc(base.__doc__ or type(base).__name__)
+        about, actions = description.partition("\n## Action Space")[0], _section(description, "Action Space")
         self.tools = [{"name": "act", "description": actions, "parameters": _parameters(self._space)}]
         self.question = f"{about[:LONGEST]}\n\n{self._shown(self._env.reset(seed=seed)[0])}"
 
@@ -92,9 +92,9 @@ def main(name: str, options: Mapping[str, Any], address: str) -> None:
     """Serve the registered environment ``name``. The option ``desc`` of a frozen lake may be ``random``: a map of its
     own for each seed."""
     gym = import_module("gymnasium")
-    made = gym.make(name, **{key: value for key, value in options.items() if value != "random"})
-    mode = "ansi" if "ansi" in made.metadata.get("render_modes", ()) else None
-    made.close()
+    example = gym.make(name, **{key: value for key, value in options.items() if value != "random"})
+    mode = "ansi" if "ansi" in example.metadata.get("render_modes", ()) else None
+    example.close()
 
     def make(seed: int) -> Any:
         chosen = dict(options)
