@@ -29,6 +29,14 @@ def submitted_task(after: int = 0) -> list[Recorded]:
     return renumbered([*told.told, *other.told], after)
 
 
+def recorded_turn(after: int = 0) -> list[Recorded]:
+    """A turn that a student answered for another program."""
+    told = Teller(f"{submissions.RECORDING}mine", 1, 1, 1, 0)
+    turns = (Turn(role="user", content="What is 7 * 8?"),)
+    told.tell(submissions.TurnAnswered(student="r1/student-1", dialect="chat", turns=turns, text="56", finish="stop"))
+    return renumbered(told.told, after)
+
+
 def batch_run(after: int = 0) -> list[Recorded]:
     """A file of two questions: one is answered, one cannot be asked."""
     told = Teller("batch-1", 1, 1, 1, 0)

@@ -19,7 +19,7 @@ ELSEWHERE = {
         "calibrator tiny",
         "mcp search", "t0-003-a0#", "--data rows", "bench report",
         "mine.jsonl", "results.jsonl", "train.jsonl", "rows.csv", "questions ledger", "restore monday.tar",
-        "--rotate student",
+        "--rotate student", "submission-0a1b2c3d4e5f",
     ),
     "runs of minutes or hours": (
         "--profile climb", "experiment ablation", "experiment retrain",
@@ -40,7 +40,8 @@ ELSEWHERE = {
         "router evaluate", "router compress", "experiment reroute", "projections rollback",
     ),
     "programs in the sandbox, whose tests are elsewhere": ("hack-test", "sandbox top", "sandbox test", "tool call",
-        "env add", "env rm", "env serve", "task generate"),
+        "env add", "env rm", "env serve", "task generate", "solve fix", "solve test",
+        "solve review", "solve refactor", "solve document"),
     "a run that waits, or attempts that a person reviews": ("run cancel", "run pause", "run priority", "run resume",
         "task review", "log init", "run diff", "experiment compare"),
 }  # fmt: skip

@@ -18,7 +18,7 @@ from agent0.settings import QuestionsConfig, VerificationConfig
 from agent0.settings.roles import JudgeConfig
 from agent0.tasks.mining.docstring_grammar import (
     DRAWN,
-    UnreadableError,
+    UnreadableStatementError,
     argument,
     changes_of,
     drawn_functions,
@@ -113,7 +113,7 @@ async def _grade(task: DomainTask, files: Any, sandbox: Sandbox, reader: Any = N
     ],
 )
 def test_what_is_no_statement_is_not_read(text: str) -> None:
-    with pytest.raises(UnreadableError) as raised:
+    with pytest.raises(UnreadableStatementError) as raised:
         read_statements(text)
     assert str(raised.value) and "\n" not in str(raised.value)
 

@@ -158,10 +158,7 @@ def test_a_long_prompt_ends_with_the_question_and_tells_what_there_is() -> None:
             assert "chain" in turns[-1].content and "3" in turns[-1].content
             continue
         assert turns[-1].content == "Q\n@system"
-        told = (
-            ("work folder", "boxed") if entry.domain in FOLDERS else ("submit_answer", "subgoal", "rollback", "boxed")
-        )
-        assert all(word in text for word in told)
+        assert all(word in text for word in TOLD.get(entry.domain, TOLD[""]))
         assert entry.style != "compact" or len(text) < 150
 
 
@@ -177,6 +174,7 @@ def examples(entry: Prompt) -> list[list[Turn]]:
 
 
 FULL = [entry for entry in LONG_PROMPTS if entry.style == "full"]
+WITH_OUR_TOOLS = [entry for entry in FULL if entry.role == "student_long" and entry.domain != "steps"]
 CLIP = b"""def clip(values):
     \"\"\"Return values with those above 9 lowered to 9.\"\"\"
     return [9 if value > {} else value for value in values]
@@ -201,8 +199,13 @@ def total(values):
 MEANS = b"from sums import mean\n\n" + b"".join(
     b"\ndef test_mean_%d():\n    assert mean([%d]) == %d\n" % (n, n, n) for n in range(4)
 )
+SUMS = b"from sums import total\n\n" + b"".join(
+    b"\ndef test_total_%d():\n    assert total(%s) == %d\n" % (n, values, n)
+    for n, values in enumerate([b"[]", b"[1, 0]", b"[2, 0]", b"[1, 2]"])
+)
 FOLDERS: dict[str, dict[str, bytes]] = {
     "repair": {"sums.py": TOTAL, "tests/test_mean.py": MEANS},
+    "solving": {"sums.py": TOTAL, "tests/test_sums.py": SUMS},
     "testing": {
         "sums/series.py": CLIP.replace(b"{}", b"9"),
         "tests/test_clip.py": b"from sums.series import clip\n\n"
@@ -216,10 +219,16 @@ FOLDERS: dict[str, dict[str, bytes]] = {
     "documenting": {"sums/series.py": b"def raised(values):\n    return [value + 3 for value in values]\n"},
 }
 """Work folders that the examples of prompts begin with, by domain: those whose tasks are about files."""
+TOLD = {
+    "": ("submit_answer", "subgoal", "rollback", "boxed"),
+    **dict.fromkeys(FOLDERS, ("work folder", "boxed")),
+    "steps": ("environment", "refused", "ended"),
+}
+"""What prompts for long tasks speak of, by domain."""
 
 
 @pytest.mark.asyncio(loop_scope="module")
-@pytest.mark.parametrize("entry", [p for p in FULL if p.role == "student_long"], ids=lambda p: p.domain)
+@pytest.mark.parametrize("entry", WITH_OUR_TOOLS, ids=lambda p: p.domain)
 async def test_the_tools_say_what_a_students_example_says_they_do(box: Sandbox, entry: Prompt) -> None:
     (example,) = examples(entry)
     files = FOLDERS.get(entry.domain, {})

@@ -41,7 +41,7 @@ from tests.story import (
 )
 from tests.story_ends import cancelled_run, deleted_run, failed_run
 from tests.story_gains import measured_gains
-from tests.story_submissions import batch_run, submitted_task
+from tests.story_submissions import batch_run, recorded_turn, submitted_task
 
 TABLES = tables()
 RUN = whole_run(iterations=2, tasks=6, attempts=2)
@@ -51,6 +51,7 @@ STORY += batch_run(after=len(STORY))
 STORY += experiment(after=len(STORY))
 STORY += budget_entries(after=len(STORY))
 STORY += submitted_task(after=len(STORY))
+STORY += recorded_turn(after=len(STORY))
 STORED = bodies(STORY)
 LATE = STORY[-1].time
 Stored = list[tuple[int, bytes]]
@@ -109,6 +110,7 @@ def test_the_told_runs_hold_every_event_class() -> None:
             *batch_run(),
             *experiment(),
             *submitted_task(),
+            *recorded_turn(),
             *measured_gains(),
         ]
     }

@@ -77,7 +77,7 @@ def test_the_conditions_of_an_attempt_are_its_runs() -> None:
     assert {name: value for name, value in vars(given).items() if name not in ("prefill", "temperature", "start")} == {
         "model": "model", "config": run.config.student, "sandbox": sandbox, "artifacts": store, "seed": 7,
         "adapter": ADAPTER, "group": "r", "cache": "cache", "policy": run.config.policy, "web": web, "tools": tools,
-        "joint": True, "task": "t", "attempt": "a", "by_files": False, "by_steps": False,
+        "joint": True, "task": "t", "attempt": "a", "by_files": False, "by_steps": False, "messages": "", "user": None,
     }  # fmt: skip
     assert (given.prefill, given.temperature, given.start) == ("", None, None)
 

@@ -153,7 +153,7 @@ async def test_an_attempt_at_an_item_has_the_runs_ports_and_rules(monkeypatch: p
         "model": model, "config": config.student, "sandbox": student, "seed": 1, "adapter": REQUEST.adapter,
         "group": "run-7", "prefill": "", "temperature": 0.0, "cache": cache, "policy": config.policy, "web": None,
         "tools": ports.tools, "start": None, "joint": False, "task": "", "attempt": "",
-        "by_files": False,
+        "by_files": False, "by_steps": False, "messages": "", "user": None,
     }  # fmt: skip
     assert name.endswith("/math/student") and (answers, where) == (["1"], verifier)
     assert task == suite(REQUEST, config, LocalQuestions())[1] and context.rules == config.verification

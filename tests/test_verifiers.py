@@ -93,7 +93,12 @@ async def test_the_question_decides_not_what_the_teacher_says_of_it(entry: Famil
 def test_the_best_verifier_is_asked() -> None:
     assert list(verifiers()) == [
         "checked",
+        "gym",
         "harbor",
+        "openenv",
+        "solution",
+        "tau2",
+        "verifiers",
         "exact",
         "hidden_tests",
         "checker",

@@ -27,7 +27,13 @@ LARGEST = 64 << 20
 SHOWN = 200
 _KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR")
 """What of our environment the process sees: no key is among it."""
+_FOR_PIP = (*_KEPT, "HOME", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 _A = TypeVar("_A")
+
+
+def pip_environment() -> dict[str, str]:
+    """What of our environment pip sees: proxies, certificates and its own ``PIP_`` settings; no key of a provider."""
+    return {name: value for name, value in os.environ.items() if name.upper() in _FOR_PIP or name.startswith("PIP_")}
 
 
 class ProcessValue(BaseModel):

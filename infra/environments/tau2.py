@@ -15,7 +15,7 @@ from pydantic import Field, RootModel
 
 from agent0.errors import ConfigError, DependencyError
 from agent0.events.episodes import Episode
-from agent0.infra.environments.process import EnvironmentProcess, ProcessEpisode, ProcessValue, away
+from agent0.infra.environments.process import EnvironmentProcess, ProcessEpisode, ProcessValue, away, pip_environment
 
 TAU2, TITLE = "tau2", "τ²-bench"
 DOMAINS = ("airline", "retail", "telecom")
@@ -90,7 +90,9 @@ def install_tau2(folder: Path) -> None:
 
 def _run(command: list[str]) -> None:
     try:
-        subprocess.run(command, check=True, capture_output=True, timeout=INSTALL_S, text=True)  # noqa: S603
+        subprocess.run(  # noqa: S603 - no shell
+            command, env=pip_environment(), check=True, capture_output=True, timeout=INSTALL_S, text=True
+        )
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
         output = error.stderr if isinstance(error.stderr, str) else ""
         why = next((line for line in reversed(output.splitlines()) if line.strip()), type(error).__name__)

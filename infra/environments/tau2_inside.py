@@ -93,7 +93,7 @@ def scenario(task: Any) -> list[str]:
     return [part.strip() for part in parts if part and part.strip()]
 
 
-class Episode:
+class Tau2Episode:
     """One task under way, on the databases of this process."""
 
     def __init__(self, domain: Domain, number: int, address: str) -> None:
@@ -217,14 +217,14 @@ def answer_of(address: str, request: dict[str, object]) -> object:
             return json.loads(lines.readline())["answer"]
 
 
-def answer_to(request: Any, domain: Domain, address: str, episodes: list[Episode]) -> object:
+def answer_to(request: Any, domain: Domain, address: str, episodes: list[Tau2Episode]) -> object:
     """What a request is answered; ``episodes`` holds the one of this connection."""
     kind = request["kind"]
     if kind == "tasks":
         first, count = request["first"], request["count"]
         return [domain.listed(number) for number in range(first, min(first + count, len(domain.tasks)))]
     if kind == "open":
-        episodes.append(Episode(domain, request["task"], address))
+        episodes.append(Tau2Episode(domain, request["task"], address))
         return {"question": domain.question(episodes[0].task), "tools": domain.tools}
     if kind == "reference":
         return reference_states(domain, request["task"])
@@ -235,7 +235,7 @@ def serve(connection: socket.socket, domain: Domain, address: str) -> None:
     """Answer the requests of one connection, until it closes."""
     for kind, most in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, CPU_S), (resource.RLIMIT_FSIZE, 0)):
         resource.setrlimit(kind, (most, most))
-    episodes: list[Episode] = []
+    episodes: list[Tau2Episode] = []
     with connection.makefile("rb") as lines:
         for line in lines:
             request = json.loads(line)

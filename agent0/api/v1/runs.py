@@ -4,13 +4,14 @@ import sqlite3
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
+from pydantic import JsonValue
 
 from agent0.api.conditional import LIMIT, After, At, Counted, Limit, Page, Tagged, counted_page, keyed_page
 from agent0.api.context import ApiContext, Context
 from agent0.api.problems import responses
 from agent0.assembly.api.trajectories import transcript_of
 from agent0.assembly.log.carriers import carried
-from agent0.assembly.requests.run_filters import require_status
+from agent0.assembly.requests.run_filters import STATUSES, require_status
 from agent0.assembly.tracking.measured import measured
 from agent0.assembly.validate.question_ledger import question_ledger
 from agent0.projections.attempts import list_attempts, show_attempt
@@ -26,6 +27,7 @@ from agent0.settings import LARGEST
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=responses(), dependencies=[Tagged])
 Run = Annotated[str, Path(max_length=200, description="id, unique beginning of it, name, LAST or LAST~1")]
+KNOWN: dict[str, JsonValue] = {"enum": ["", *sorted(STATUSES)]}
 Hidden = Annotated[bool, Query(description="hidden and deleted runs, too")]
 Iteration = Annotated[int | None, Query(ge=0, le=LARGEST, description="one iteration only; the first is 0")]
 
@@ -33,7 +35,7 @@ Iteration = Annotated[int | None, Query(ge=0, le=LARGEST, description="one itera
 def run_filter(
     tag: Annotated[str, Query(max_length=100, description="runs that have this tag")] = "",
     profile: Annotated[str, Query(max_length=255, description="runs of this profile")] = "",
-    status: Annotated[str, Query(max_length=40, description="running, paused, failed, finished, deleted …")] = "",
+    status: Annotated[str, Query(description="runs that stand so", json_schema_extra=KNOWN)] = "",
     text: Annotated[str, Query(max_length=200, description="part of id, name, tag or note")] = "",
 ) -> RunFilter:
     """Make the filter of a list of runs from its query.

@@ -13,6 +13,7 @@ from agent0.assembly.environments.added import TriedTask, free_folder
 from agent0.assembly.environments.episodes import add_episodes
 from agent0.errors import DependencyError
 from agent0.events.episodes import OPENENV, Episode
+from agent0.infra.environments.process import pip_environment
 from agent0.infra.environments.programs import PACKAGES, PROGRAM, EnvironmentProgram, Programs, program_digest
 from agent0.infra.web.openenv import OpenEnvServers
 from agent0.ports.environments import OpenEpisode
@@ -85,7 +86,7 @@ async def _install(folder: Path, packages: Sequence[str], python: str) -> None:
 
 async def _run(what: str, *command: str) -> None:
     pipe, both = asyncio.subprocess.PIPE, asyncio.subprocess.STDOUT
-    process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=both)
+    process = await asyncio.create_subprocess_exec(*command, env=pip_environment(), stdout=pipe, stderr=both)
     output, _ = await process.communicate()
     if process.returncode:
         lines = output.decode(errors="replace").strip().splitlines() or ["it says nothing"]

@@ -15,12 +15,12 @@ MOST_STATEMENTS, LARGEST, DRAWN = 8, 10**30, 10
 _NUMBER = r"(-?\d{1,4})"
 
 
-class UnreadableError(Exception):
+class UnreadableStatementError(Exception):
     """A docstring is not in the grammar; the message says where."""
 
 
 @dataclass(frozen=True)
-class Form:
+class StatementForm:
     """A form of statements: ``text`` with ``{a}`` and ``{b}`` for numbers, of which ``first`` and ``last`` bound those
     that are drawn; ``apply`` is what it says; ``lines`` write it as Python, in two ways."""
 
@@ -74,109 +74,109 @@ def _turned(values: Numbers, a: int) -> Numbers:
     return values[a % len(values) :] + values[: a % len(values)] if values else []
 
 
-FORMS: Mapping[str, Form] = {
-    "drop below": Form(
+FORMS: Mapping[str, StatementForm] = {
+    "drop below": StatementForm(
         "Drop the values below {a}.",
         (-2,),
         (4,),
         lambda values, a: [value for value in values if value >= a],
         _those("value >= {a}", "value < {a}"),
     ),
-    "drop above": Form(
+    "drop above": StatementForm(
         "Drop the values above {a}.",
         (2,),
         (9,),
         lambda values, a: [value for value in values if value <= a],
         _those("not value > {a}", "value > {a}"),
     ),
-    "multiples": Form(
+    "multiples": StatementForm(
         "Drop the multiples of {a}.",
         (2,),
         (4,),
         lambda values, a: [value for value in values if a and value % a],
         _those("value % {a} != 0", "value % {a} == 0"),
     ),
-    "add": Form(
+    "add": StatementForm(
         "Add {a} to each value.", (1,), (9,), lambda values, a: [value + a for value in values], _each("value + {a}")
     ),
-    "subtract": Form(
+    "subtract": StatementForm(
         "Subtract each value from {a}.",
         (1,),
         (9,),
         lambda values, a: [a - value for value in values],
         _each("{a} - value"),
     ),
-    "multiply": Form(
+    "multiply": StatementForm(
         "Multiply each value by {a}.",
         (2,),
         (7,),
         lambda values, a: [value * a for value in values],
         _each("value * {a}"),
     ),
-    "remainder": Form(
+    "remainder": StatementForm(
         "Replace each value by its remainder by {a}.",
         (4,),
         (11,),
         lambda values, a: [value % a for value in values],
         _each("value % {a}"),
     ),
-    "square": Form(
+    "square": StatementForm(
         "Replace each value by its square.",
         (),
         (),
         lambda values: [value * value for value in values],
         _each("value * value"),
     ),
-    "raise": Form(
+    "raise": StatementForm(
         "Replace the values below {a} by {b}.",
         (0, -9),
         (4, 9),
         lambda values, a, b: [b if value < a else value for value in values],
         _each("{b} if value < {a} else value"),
     ),
-    "lower": Form(
+    "lower": StatementForm(
         "Replace the values above {a} by {b}.",
         (2, -9),
         (8, 9),
         lambda values, a, b: [b if value > a else value for value in values],
         _each("{b} if value > {a} else value"),
     ),
-    "first": Form(
+    "first": StatementForm(
         "Leave out the first {a} values.",
         (1,),
         (3,),
         lambda values, a: values[max(a, 0) :],
         ("values = values[{a}:]", "values = [value for at, value in enumerate(values) if at >= {a}]"),
     ),
-    "last": Form(
+    "last": StatementForm(
         "Leave out the last {a} values.",
         (1,),
         (3,),
         lambda values, a: values[: max(0, len(values) - max(a, 0))],
         ("values = values[:-{a}]", "values = [value for at, value in enumerate(values) if at + {a} < len(values)]"),
     ),
-    "reverse": Form(
+    "reverse": StatementForm(
         "Reverse the order.",
         (),
         (),
         lambda values: values[::-1],
         ("values = values[::-1]", "values = [*reversed(values)]"),
     ),
-    "sort": Form(
+    "sort": StatementForm(
         "Sort from the smallest to the largest.",
         (),
         (),
         lambda values: sorted(values),
         ("values = sorted(values)", "values = list(values)\nvalues.sort()"),
     ),
-    "every": Form(
+    "every": StatementForm(
         "Keep the values at places that are multiples of {a}, counted from 0.",
         (2,),
         (3,),
         lambda values, a: values[:: max(a, 1)],
         ("values = values[::{a}]", "values = [value for at, value in enumerate(values) if at % {a} == 0]"),
     ),
-    "totals": Form(
+    "totals": StatementForm(
         "Replace the values by their running totals.",
         (),
         (),
@@ -186,7 +186,7 @@ FORMS: Mapping[str, Form] = {
             "total, sums = 0, []\nfor value in values:\n    total += value\n    sums.append(total)\nvalues = sums",
         ),
     ),
-    "differences": Form(
+    "differences": StatementForm(
         "Replace the values by what each but the first is above the one before it.",
         (),
         (),
@@ -196,7 +196,7 @@ FORMS: Mapping[str, Form] = {
             "values = [values[at] - values[at - 1] for at in range(1, len(values))]",
         ),
     ),
-    "sums": Form(
+    "sums": StatementForm(
         "Replace the values by the sums of each {a} neighbours.",
         (2,),
         (3,),
@@ -206,7 +206,7 @@ FORMS: Mapping[str, Form] = {
             "values = [sum(values[end - {a} : end]) for end in range({a}, len(values) + 1)]",
         ),
     ),
-    "unique": Form(
+    "unique": StatementForm(
         "Leave out values that equal an earlier one.",
         (),
         (),
@@ -216,7 +216,7 @@ FORMS: Mapping[str, Form] = {
             "values = [value for at, value in enumerate(values) if value not in values[:at]]",
         ),
     ),
-    "turn": Form(
+    "turn": StatementForm(
         "Turn the order {a} places to the left.",
         (1,),
         (3,),
@@ -226,29 +226,29 @@ FORMS: Mapping[str, Form] = {
             "values = [values[(at + {a}) % len(values)] for at in range(len(values))]",
         ),
     ),
-    "return": Form("Return the values.", (), (), lambda values: values, ("return values", "return [*values]")),
-    "return sum": Form(
+    "return": StatementForm("Return the values.", (), (), lambda values: values, ("return values", "return [*values]")),
+    "return sum": StatementForm(
         "Return the sum of the values.",
         (),
         (),
         lambda values: sum(values),
         ("return sum(values)", "total = 0\nfor value in values:\n    total += value\nreturn total"),
     ),
-    "return rest": Form(
+    "return rest": StatementForm(
         "Return the remainder of the sum of the values by {a}.",
         (7,),
         (40,),
         lambda values, a: sum(values) % a,
         ("return sum(values) % {a}", "total = 0\nfor value in values:\n    total += value\nreturn total % {a}"),
     ),
-    "return largest": Form(
+    "return largest": StatementForm(
         "Return the largest value, or {a} if there is none.",
         (-3,),
         (3,),
         lambda values, a: max(values, default=a),
         ("return max(values, default={a})", "return sorted(values)[-1] if values else {a}"),
     ),
-    "return at": Form(
+    "return at": StatementForm(
         "Return the value at place {a}, counted from 0, or {b} if there is none.",
         (0, -3),
         (2, 3),
@@ -268,14 +268,14 @@ def read_statements(text: str) -> tuple[Statement, ...]:
     """Read a docstring without its examples: statements, of which the last says what is returned, and no other does.
 
     Raises:
-        UnreadableError: something else stands in it.
+        UnreadableStatementError: something else stands in it.
     """
     sentences = [sentence for sentence in re.split(r"(?<=\.)\s+", " ".join(text.split())) if sentence]
     if not 0 < len(sentences) <= MOST_STATEMENTS:
-        raise UnreadableError(f"it has {len(sentences)} statements; at most {MOST_STATEMENTS} are read")
+        raise UnreadableStatementError(f"it has {len(sentences)} statements; at most {MOST_STATEMENTS} are read")
     statements = tuple(map(_statement, sentences))
     if [statement.returns for statement in statements] != [False] * (len(statements) - 1) + [True]:
-        raise UnreadableError("its last statement, and no other, is to say what is returned")
+        raise UnreadableStatementError("its last statement, and no other, is to say what is returned")
     return statements
 
 
@@ -283,7 +283,7 @@ def _statement(sentence: str) -> Statement:
     for name, pattern in _PATTERNS.items():
         if match := pattern.fullmatch(sentence):
             return Statement(name, tuple(map(int, match.groups())))
-    raise UnreadableError(f"{sentence[:60]!r} is no statement of the grammar")
+    raise UnreadableStatementError(f"{sentence[:60]!r} is no statement of the grammar")
 
 
 def value_of(statements: Sequence[Statement], values: Numbers) -> Result | None:

@@ -13,7 +13,13 @@ from dataclasses import dataclass
 
 from agent0.events.base import Value
 from agent0.ports.sandbox import Sandbox
-from agent0.tasks.mining.docstring_grammar import UnreadableError, argument, inexact, read_statements, values_by
+from agent0.tasks.mining.docstring_grammar import (
+    UnreadableStatementError,
+    argument,
+    inexact,
+    read_statements,
+    values_by,
+)
 from agent0.verification.panel import Reader
 from agent0.verification.repositories.hidden_values import ModuleCalls, is_same, values_of
 from agent0.verification.repositories.wrong_versions import FormError, called
@@ -81,7 +87,7 @@ class RoundTrip:
         for function in self.hidden.functions:
             try:
                 docstrings.append(_docstring(function, trees[self._path(function)]))
-            except (UnreadableError, FormError) as error:
+            except (UnreadableStatementError, FormError) as error:
                 faults.append(f"{function.name}: {error}")
         wrong, problem = await self._examples(docstrings, sandbox)
         for docstring in docstrings if reader else ():
@@ -156,25 +162,25 @@ def _docstring(function: DocumentedFunction, tree: ast.Module) -> _Docstring:
     """The docstring of ``function``, once the reader of the grammar has written from it what gives the same.
 
     Raises:
-        UnreadableError: there is none, he cannot read it, or what he writes gives something else.
+        UnreadableStatementError: there is none, he cannot read it, or what he writes gives something else.
         FormError: an example is no call of the function with literals.
     """
     node = next(each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name == function.name)
     try:
         parts = doctest.DocTestParser().parse(ast.get_docstring(node) or "")
     except ValueError as error:
-        raise UnreadableError(f"its examples cannot be read: {error}"[:120]) from error
+        raise UnreadableStatementError(f"its examples cannot be read: {error}"[:120]) from error
     text = " ".join(part for part in parts if isinstance(part, str))
     statements = read_statements(text)
     inputs, expected = [argument(call) for call, _ in function.calls], [value for _, value in function.calls]
     values = values_by(statements, inputs)
     wrong = sum(not is_same(*pair) for pair in zip(expected, map(repr, values), strict=True))
     if wrong:
-        raise UnreadableError(f"by its docstring {wrong} of {len(expected)} calls give another value")
+        raise UnreadableStatementError(f"by its docstring {wrong} of {len(expected)} calls give another value")
     if why := inexact(statements, inputs, values):
-        raise UnreadableError(why)
+        raise UnreadableStatementError(why)
     examples = [part for part in parts if isinstance(part, doctest.Example)]
     if not 0 < len(examples) <= MOST_EXAMPLES:
-        raise UnreadableError(f"it has {len(examples)} examples; 1 to {MOST_EXAMPLES} are run")
+        raise UnreadableStatementError(f"it has {len(examples)} examples; 1 to {MOST_EXAMPLES} are run")
     calls = [(called(each.source.strip(), 1, {function.name})[1], each.want.strip()) for each in examples]
     return _Docstring(function, f"def {function.name}({ast.unparse(node.args)}):", text.strip(), tuple(calls))

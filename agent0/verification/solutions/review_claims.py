@@ -21,7 +21,7 @@ RAISES = "raises "
 
 
 @dataclass(frozen=True)
-class _Claim:
+class _ReviewClaim:
     path: str
     line: int
     text: str
@@ -55,7 +55,7 @@ async def review_votes(job: RepositoryJob, before: Files, base: Files, work: Fil
     return [*votes, *(_vote(*row, before) for row in zip(named, values, earlier, strict=True))]
 
 
-def _claim(line: str, files: Files) -> _Claim | None:
+def _claim(line: str, files: Files) -> _ReviewClaim | None:
     match = _LINE.fullmatch(line)
     if match is None:
         return None
@@ -68,10 +68,10 @@ def _claim(line: str, files: Files) -> _Claim | None:
         call = called(match[3], int(match[2]), functions)[1]
     except FormError:
         call = ""
-    return _Claim(match[1], int(match[2]), match[3], call)
+    return _ReviewClaim(match[1], int(match[2]), match[3], call)
 
 
-async def _values(claims: Sequence[_Claim], files: Files, seconds: float, sandbox: Sandbox) -> list[str]:
+async def _values(claims: Sequence[_ReviewClaim], files: Files, seconds: float, sandbox: Sandbox) -> list[str]:
     """What the call of each claim gives on ``files``; empty where it has none, or nothing came of it."""
     root = SourceTree(files).root
     flat = {path.removeprefix("src/") if root else path: data for path, data in files.items()}
@@ -91,7 +91,7 @@ async def _values(claims: Sequence[_Claim], files: Files, seconds: float, sandbo
     return [next(texts, "") if claim.call else "" for claim in claims]
 
 
-def _vote(claim: _Claim, value: str, earlier: str, files: Files) -> Vote:
+def _vote(claim: _ReviewClaim, value: str, earlier: str, files: Files) -> Vote:
     lines = files.get(claim.path, b"").count(b"\n") + 1
     if claim.path not in files or not 0 < claim.line <= lines:
         return Vote(check=claim.place, correct=False, reason="there is no such line")
