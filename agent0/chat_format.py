@@ -18,7 +18,7 @@ BOX = r"\\boxed"
 _unbraced = re.compile(
     r"\\boxed\s*(\\[dt]?frac\s*(?:\d\s*\d|\{[^{}]*\}\{[^{}]*\})|\d|(?<=\s)[A-Za-z])(?=[\s.,;$\\]|\Z)"
 )
-_escaped = re.compile(r"\\\\(?=(?:boxed|frac|sqrt|text|begin|end|left|right|pi|cdot|times|circ)(?![A-Za-z]))")
+_escaped = re.compile(r"(?<!\\)\\\\(?=(?:boxed|frac|sqrt|text|begin|end|left|right|pi|cdot|times|circ)(?![A-Za-z]))")
 _bare = re.compile(r"(?<![\w\\])boxed(?=\s*\{)|\x08oxed(?=\s*\{)")
 """The command without its backslash, or with a backspace in its place: a string took it for an escape."""
 _number = re.compile(r"\\boxed[ \t]+(-?\d[\d.,]*\d|-?\d)(?=[\s.,;$]|\Z)")

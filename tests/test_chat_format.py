@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent0.chat_format import boxed, boxes
@@ -56,6 +56,7 @@ def test_runs_benchmarks_signals_and_rewards_read_the_same_box(text: str, inside
         )
 
 
+@example(r"\\\boxed{\{}")
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
 def test_any_text_is_read_alike_everywhere(text: str) -> None:
     inside = boxed(text)
