@@ -165,10 +165,11 @@ def _joined(sources: "Iterator[str] | Sequence[str]") -> str:
 
 
 def _lists(rng: random.Random, count: int) -> list[list[int]]:
-    """Different lists of whole numbers: the empty one, short ones, some with repeats, some that rise."""
+    """Different lists of whole numbers: the empty one, a short one, sizes in turns, some with repeats, some that
+    rise."""
     lists: list[list[int]] = [[]]
     while len(lists) < count:
-        size, top = (rng.randint(1, 2), 9) if len(lists) == 1 else (rng.randint(3, 9), rng.choice((3, 6, 15)))
+        size, top = (rng.randint(1, 2), 9) if len(lists) == 1 else (3 + len(lists) % 7, rng.choice((3, 6, 15)))
         values = [rng.randint(-top // 2, top) for _ in range(size)]
         values = sorted(values) if rng.random() < 0.2 else values
         if values not in lists:
