@@ -18,7 +18,7 @@ from agent0.chat_format import format_call
 from agent0.errors import DependencyError
 from agent0.events.episodes import Episode
 from agent0.events.tasks import ResultVerified, ToolCalled
-from agent0.infra.environments import programs
+from agent0.infra.environments import process, programs
 from agent0.infra.environments.by_kind import EnvironmentsByKind
 from agent0.infra.environments.programs import EnvironmentProgram, Programs, program_digest
 from agent0.infra.models import scripted
@@ -123,6 +123,7 @@ async def install(folder: Path, packages: Sequence[str], python: str) -> None:
 @pytest.fixture(autouse=True)
 def without_index(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adding, "_install", install)
+    monkeypatch.setattr(process, "STOP_S", 0.2)  # the stand-ins do not end by themselves
 
 
 def walk(request, skill, rng):  # type: ignore[no-untyped-def]

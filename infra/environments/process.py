@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import json
 import os
+import signal
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -198,11 +199,11 @@ class EnvironmentProcess:
         if child is not None and child.returncode is None:
             if child.stdin is not None:
                 child.stdin.close()
-            try:
+            with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(child.wait(), STOP_S)
-            except TimeoutError:
-                child.kill()
-                await child.wait()
+            with contextlib.suppress(ProcessLookupError):  # what it started is in its group
+                os.killpg(child.pid, signal.SIGKILL)
+            await child.wait()
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
