@@ -79,6 +79,19 @@ class FailingChat:
             raise Died if self.dies else UnsureError("cut")
 
 
+class LockedThreads(FailingChat):
+    """Refuses the first thread of a run from its second message on."""
+
+    async def open(self, message: ChatMessage) -> str:
+        await self._take("", message)
+        return f"thread {self.calls}"
+
+    async def post(self, thread: str, message: ChatMessage) -> None:
+        if thread == "thread 1" and len(self.messages) > 2:
+            raise ConfigError("The chat refuses: 404.")
+        await self._take(thread, message)
+
+
 async def follow(chat: FailingChat, file: Path) -> None:
     """Follow to the end of the story, in as many processes as that takes."""
     while True:
@@ -105,6 +118,14 @@ async def test_every_event_is_told_once_whatever_fails(tmp_path: Path) -> None:
                 assert chat.messages == whole.messages, (fault, taken, dies)
     await follow(whole, tmp_path / "whole.json")
     assert whole.calls == len(whole.messages), "a bot that is started again has nothing to tell"
+
+
+async def test_a_run_whose_thread_was_deleted_gets_another(tmp_path: Path) -> None:
+    whole, chat = FailingChat(), LockedThreads()
+    await follow(whole, tmp_path / "whole.json")
+    await follow(chat, tmp_path / "locked.json")
+    texts = [[text for thread, text in each.messages if thread] for each in (whole, chat)]
+    assert texts[0] == texts[1] and [thread for thread, _ in chat.messages].count("") == 2
 
 
 def test_text_of_models_mentions_nobody_and_leads_nowhere() -> None:
@@ -200,16 +221,20 @@ async def test_a_command_is_done_once_over_http(tmp_path: Path) -> None:
         waiting = (await link.get("/v1/runs/r1/reviews"))["data"]
         attempt = waiting[0]["attempt"]
         assert waiting[0]["correct"] is None and f"{attempt}: " in await commands.reply("reviews r1", "U2", "a")
-        assert "You may not" in await commands.verdict(f"right r1 {attempt}", "U2", "Eve")
+        assert "You may not" in await commands.verdict(f"right r1 {attempt}", "U2", "Eve", "p1")
         for _ in range(2):
-            assert await commands.verdict(f"right r1 {attempt}", "U1", "@Ann") == f"\uff20Ann: {attempt} is right"
+            assert await commands.verdict(f"right r1 {attempt}", "U1", "@Ann", "p2") == f"\uff20Ann: {attempt} is right"
         reviews = (await link.get("/v1/events", {"run": "r1", "type": "TaskReviewed"}))["data"]
         assert [(row["data"]["attempt"], row["data"]["reviewer"]) for row in reviews] == [(attempt, "@Ann")]
         assert attempt not in [row["attempt"] for row in (await link.get("/v1/runs/r1/reviews"))["data"]]
+        for press, word in (("p6", "wrong"), ("p7", "right")):
+            await commands.verdict(f"{word} r1 {attempt}", "U1", "@Ann", press)
+        reviews = (await link.get("/v1/events", {"run": "r1", "type": "TaskReviewed"}))["data"]
+        assert [row["data"]["correct"] for row in reviews] == [True, False, True]
         task = waiting[0]["task"]
-        assert f"{task} is a task" in await commands.verdict(f"right r1 {task}", "U1", "Ann")
-        assert "no task or attempt" in await commands.verdict("wrong r1 t9-9-a0", "U1", "Ann")
-        assert "another version" in await commands.verdict("maybe r1 x", "U1", "Ann")
+        assert f"{task} is a task" in await commands.verdict(f"right r1 {task}", "U1", "Ann", "p3")
+        assert "no task or attempt" in await commands.verdict("wrong r1 t9-9-a0", "U1", "Ann", "p4")
+        assert "another version" in await commands.verdict("maybe r1 x", "U1", "Ann", "p5")
         forks = {await commands.reply(f"fork {WHOLE} run.tasks=8", "U1", "f") for _ in range(2)}
         assert len(forks) == 1 and forks.pop().startswith("started ")
         started = {await commands.reply("start small", "U1", "b") for _ in range(2)}

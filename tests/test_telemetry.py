@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler
 from itertools import pairwise
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -335,3 +336,21 @@ def test_logs_are_json_bound_to_what_they_are_about() -> None:
     assert "secret" not in first["message"] and "attempt" not in first
     assert "line two" in failed["exception"] and "run" not in apart
     assert logging.getLogger().handlers == before
+
+
+@pytest.mark.parametrize(
+    "answer", [b"hello\r\n\r\n", b"HTTP/1.1 302 Found\r\nLocation: /login\r\nContent-Length: 0\r\n\r\n"]
+)
+def test_what_answers_no_http_or_leads_elsewhere_was_not_told(answer: bytes) -> None:
+    def reply() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(65536)
+            connection.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = Thread(target=reply)
+        thread.start()
+        with pytest.raises(OSError):
+            post(f"http://127.0.0.1:{listener.getsockname()[1]}/hook", b"{}", {})
+        thread.join()

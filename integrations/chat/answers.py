@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import asdict, dataclass
 from typing import Any
+from urllib.parse import quote
 
 from agent0.assembly.api.handles import AsyncRuns
 from agent0.assembly.api.servers import ServerTransport
@@ -66,13 +67,14 @@ class CommandAnswers:
             return [event async for event in run.events(**options)]
         return await getattr(run, command.verb)(*command.words, **options)
 
-    async def verdict(self, value: str, user: str, name: str) -> str:
-        """Record what a button says (verdict, run, attempt) as the word of ``name``; what to answer."""
+    async def verdict(self, value: str, user: str, name: str, press: str) -> str:
+        """Record what a button says (verdict, run, attempt) as the word of ``name``; what to answer. What comes again
+        with the id ``press`` is recorded once."""
         try:
             require_allowed(user, self.allowed)
             verdict, run, attempt = value.split()
             body = {"attempt": attempt, "correct": VERDICTS[verdict], "reviewer": name[:100] or user}
-            await self.link.post(f"/v1/runs/{run}/review", body, f"chat-{run}-{attempt}-{user}-{verdict}")
+            await self.link.post(f"/v1/runs/{run}/review", body, f"chat-{run}-{attempt}-{user}-{press}")
             return f"{harmless(name)}: {attempt} is {verdict}"
         except (KeyError, ValueError):
             return "This button is of another version."
@@ -98,7 +100,7 @@ class CommandAnswers:
 
 
 def _quoted(run: str) -> str:
-    if "/" in run or not run.strip("."):
+    if not run.strip(".") or quote(run, safe="") != run:
         raise ConfigError(f"There is no run {run[:80]!r}.")
     return run
 

@@ -73,6 +73,7 @@ class StateFile:
 
     def save(self, state: BotState) -> None:
         """Replace the file."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
         beside = self._path.with_suffix(".tmp")
         with beside.open("w", encoding="utf-8") as file:
             json.dump(asdict(state), file)
@@ -140,10 +141,17 @@ class EventPoster:
 
     async def _post(self, after: BotState, message: ChatMessage, *, unsure: bool) -> None:
         thread = after.threads.get(message.run)
-        if thread is None:
-            head = ChatMessage(message.run, message.seq, harmless(message.run))
-            thread = await self._sent(head, "") if unsure else None
-            after.threads[message.run] = thread = thread or await self._chat.open(head)
+        if thread is not None:
+            try:
+                return await self._add(thread, message, unsure=unsure)
+            except ConfigError as error:  # somebody deleted or locked it; where none can be opened, that is told
+                logging.getLogger("agent0.chat").warning("%s gets another thread: %s", message.run, error)
+        head = ChatMessage(message.run, message.seq, harmless(message.run))
+        thread = await self._sent(head, "") if unsure else None
+        after.threads[message.run] = thread = thread or await self._chat.open(head)
+        await self._add(thread, message, unsure=unsure)
+
+    async def _add(self, thread: str, message: ChatMessage, *, unsure: bool) -> None:
         if not unsure or await self._sent(message, thread) is None:
             await self._chat.post(thread, message)
 
@@ -195,7 +203,7 @@ def options(name: str, arguments: Sequence[str]) -> Options:
     key = os.environ.get("AGENT0_KEY", "")
     connect(chosen.server, key)  # refuses what is no address or no key
     link = ServerLink(chosen.server, key, 30.0)
-    allowed = frozenset(user for user in chosen.allow.split(",") if user)
+    allowed = frozenset(user.strip() for user in chosen.allow.split(",") if user.strip())
     commands = CommandAnswers(link, allowed, templates(chosen.templates) if chosen.templates else {})
     return Options(link, chosen.channel, commands, StateFile(chosen.state_file))
 
@@ -211,9 +219,10 @@ def templates(path: Path) -> dict[str, Row]:
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read.", str(error)) from error
     for name, table in tables.items():
-        if not isinstance(table, dict) or set(table) - {"profile", "settings", "name"}:
-            raise ConfigError(f"{name} in {path} is no template.", fix="It has profile, settings and name.")
-        table["settings"] = {key: str(value) for key, value in table.get("settings", {}).items()}
+        chosen = table.get("settings", {}) if isinstance(table, dict) else None
+        if not isinstance(chosen, dict) or set(table) - {"profile", "settings", "name"}:
+            raise ConfigError(f"{name} in {path} is no template.", fix="It has profile, name and a table of settings.")
+        table["settings"] = {key: str(value) for key, value in chosen.items()}
     return tables
 
 

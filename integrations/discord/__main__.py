@@ -148,7 +148,7 @@ class Bot(discord.Client):
         user, again = str(interaction.user.id), f"discord-{interaction.id}"
         if interaction.type is discord.InteractionType.component:
             await interaction.response.defer()
-            text = await self._commands.verdict(data.get("custom_id", ""), user, str(interaction.user))
+            text = await self._commands.verdict(data.get("custom_id", ""), user, str(interaction.user), again)
         elif interaction.type is discord.InteractionType.application_command:
             await interaction.response.defer(ephemeral=True)
             typed = next((option["value"] for option in data.get("options", ()) if option["name"] == "words"), "")

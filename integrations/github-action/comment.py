@@ -9,6 +9,7 @@ import os
 import sys
 import urllib.error
 import urllib.request
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def post(text: str) -> str:
             call("PATCH", f"/issues/comments/{comment}", {"body": text})
     except urllib.error.HTTPError as error:
         return REASONS.get(error.code, f"GitHub answered {error.code}")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, HTTPException, ValueError, KeyError, TypeError, AttributeError) as error:
         return f"GitHub's API cannot be used ({type(error).__name__})"
     return ""
 

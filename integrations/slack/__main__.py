@@ -144,7 +144,8 @@ def application(
     async def press(ack: Any, respond: Any, body: Row) -> None:
         await ack()
         user = body["user"]
-        text = await commands.verdict(body["actions"][0]["value"], user["id"], user.get("username", user["id"]))
+        action, name = body["actions"][0], user.get("username", user["id"])
+        text = await commands.verdict(action["value"], user["id"], name, action["action_ts"])
         await respond(text=marked(text), replace_original=False, response_type="in_channel", thread_ts=_thread(body))
 
     for verdict in VERDICTS:

@@ -8,7 +8,7 @@ from agent0.assembly.evaluation.benchmark_run import Plan, Report, read_plan, ru
 from agent0.assembly.log.access import open_log
 from agent0.assembly.replay.receipts import compared_receipts
 from agent0.assembly.replay.stored_experiments import extent, start_of_run
-from agent0.assembly.routing.billing import spent_usd
+from agent0.assembly.routing.billing import price_of, spent_usd
 from agent0.assembly.runtime.read_models import sound_log
 from agent0.config.loading import public
 from agent0.config.setting_entries import leaves
@@ -105,7 +105,7 @@ async def plan_side(settings: Settings, request: SideRequest) -> SidePlan:
         items=sum(len(items) for _, items in benchmarks),
         stored=len(await _stored(settings, run)),
         most_written=student.max_turns * factor * student.max_tokens,
-        price=student.price,
+        price=price_of(settings, student),
         settings=run_settings,
     )
 

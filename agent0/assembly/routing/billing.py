@@ -181,6 +181,16 @@ async def spent_usd(settings: Settings, log: Log, run: str, actor: ActorConfig, 
     return spent / DOLLAR if spent else (read * usage.prompt_tokens + written * usage.completion_tokens) / 1_000_000
 
 
+def price_of(settings: Settings, actor: ActorConfig) -> tuple[float, float]:
+    """US dollars for a million tokens that ``actor`` reads, and writes: of the settings, else of the price table; zeros
+    where nobody knows them, or nobody sends a bill."""
+    vendor = vendor_billing(actor, settings.router)
+    if any(actor.price) or not vendor:
+        return actor.price
+    rates = Prices(settings.router).rates(vendor, actor.model, utc_now())
+    return (float(rates.read) / 1000, float(rates.written) / 1000) if rates else (0.0, 0.0)  # nano-dollars a token
+
+
 def caps(router: RouterSettings) -> Mapping[BudgetScope, int | None]:
     """The caps that the settings name, in nano-dollars."""
     named: dict[BudgetScope, float | None] = {scope: getattr(router.caps, scope) for scope in SCOPES}

@@ -4,6 +4,7 @@ while the other one is away or this process ends. What was sent just before an e
 import asyncio
 import hashlib
 import hmac
+import http.client
 import json
 import logging
 import urllib.request
@@ -201,12 +202,25 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> None:
     """Send ``body`` as JSON.
 
     Raises:
-        OSError: no answer, or one that is an error.
+        OSError: no answer, one that is an error or none of HTTP, or one that leads elsewhere.
     """
     all_headers = {"Content-Type": "application/json", **headers}
     request = urllib.request.Request(url, body, all_headers, method="POST")  # noqa: S310 - a setting: http or https
-    with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:  # noqa: S310
-        answer.read()
+    try:
+        with _opener.open(request, timeout=TIMEOUT_S) as answer:
+            answer.read()
+    except http.client.HTTPException as error:
+        raise OSError(f"it answers no HTTP: {type(error).__name__}") from error
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect would be followed by GET, without the body: it is an error."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+_opener = urllib.request.build_opener(_NoRedirect)
 
 
 @dataclass(frozen=True)

@@ -182,6 +182,8 @@ def _side(settings: Settings, name: str, request: SideRequest) -> Iterator[Compa
             raise NotFoundError(f"There is no folder {name[:80]!r}.", why, FOLDERS) from None
         yield side
         return
+    if not Path(name, "agent0.toml").is_file():
+        raise ConfigError(f"The folder {name[:80]} has no agent0.toml.", fix=FOLDERS)
     command = [sys.executable, "-P", "-m", WORKER, request.model_dump_json()]
     pipe, environment = subprocess.PIPE, console.environment(settings.home)
     with subprocess.Popen(  # noqa: S603 - our own module; the folder's plugins are code that its owner wants run
@@ -216,7 +218,8 @@ def _say_plan(sides: list[ComparedSide], request: SideRequest, rule: RegressionR
     new = sum(max(0, side.plan.items - side.plan.stored) for side in sides)
     usd = sum(side.plan.most_usd for side in sides)
     written = sum((side.plan.items - side.plan.stored) * side.plan.most_written for side in sides)
-    money = f"${usd:.4g} for what is written, at the price set" if usd else "no price is set"
+    read = max(side.plan.price[0] for side in sides)
+    money = f"${usd:.4g} for these, ${read:g} for each million read" if usd or read else "no price is known"
     for line in (plan_words(rule, min(counts)), f"To ask: {new:,} items, at most {written:,} tokens written; {money}."):
         if plan:
             console.print_lines([line])

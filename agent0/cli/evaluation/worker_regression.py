@@ -9,6 +9,8 @@ import os
 import sys
 from typing import TextIO
 
+import typer
+
 from agent0.assembly.evaluation.prompt_scores import prompt_choice
 from agent0.assembly.evaluation.regression_side import PLAN, SideRequest, plan_side, score_side
 from agent0.cli import flags, user_error
@@ -23,6 +25,10 @@ def main() -> None:
         os.dup2(2, 1)
         try:
             _serve(SideRequest.model_validate_json(sys.argv[1]), answers)
+        except typer.Exit as stopped:
+            sys.exit(stopped.exit_code)
+        except KeyboardInterrupt:
+            sys.exit(130)
         except (Exception, BaseExceptionGroup) as error:
             reported = user_error(error) or defect(error)
             complain(reported)

@@ -50,7 +50,7 @@ export interface ForkOptions {
 export interface RunFilter {
   tag?: string;
   profile?: string;
-  status?: string;
+  status?: Status | "";
   text?: string;
   forks?: boolean;
   hidden?: boolean;
