@@ -215,7 +215,7 @@ def test_a_side_that_cannot_be_read_ends_it_before_anything_is_asked(server: Add
     words = ("bench", "regression", str(base), str(change), "--on", "heldout_math", "--items", "5")
     plan = agent0(*words, "--plan", home=tmp_path / "home")
     assert plan.code == 0 and "To ask: 10 items" in plan.out and not server.questions
-    assert "no price is known" in plan.out
+    assert "$0.04096 for these, $1 for each million read" in plan.out
     (change / "agent0.toml").write_text("[run.student]\nmax_tokns = 3\n")
     broken = agent0(*words, home=tmp_path / "home")
     assert broken.code == 2 and "That is of" in broken.err and not server.questions

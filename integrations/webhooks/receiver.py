@@ -6,7 +6,7 @@ import hmac
 import json
 import os
 import sys
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 SECRET = os.environ.get("AGENT0_TELEMETRY__WEBHOOK_SECRET", "").encode()
 LARGEST = 1_000_000
@@ -23,11 +23,14 @@ def is_signed(signature: str, body: bytes) -> bool:
 class NoticeReceiver(BaseHTTPRequestHandler):
     """Takes each event once, whatever its sender sends again."""
 
+    timeout = 30
+    """Seconds in which a sender has to send."""
+
     def do_POST(self) -> None:
         """Print a notice, or refuse it with 401."""
         length = self.headers.get("Content-Length", "")
-        body = self.rfile.read(int(length)) if length.isdigit() and int(length) <= LARGEST else b""
-        signed = is_signed(self.headers.get("Agent0-Signature", ""), body)
+        body = self.rfile.read(int(length)) if length.isdecimal() and int(length) <= LARGEST else b""
+        signed = bool(body) and is_signed(self.headers.get("Agent0-Signature", ""), body)
         if signed and (event := json.loads(body))["id"] not in handled:
             handled.add(event["id"])
             print(event["seq"], event["type"], event["run"], json.dumps(event["data"])[:200], flush=True)
@@ -40,8 +43,8 @@ class NoticeReceiver(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    if not SECRET or not sys.argv[1:2] or not sys.argv[1].isdigit():
+    if not SECRET or not sys.argv[1:2] or not sys.argv[1].isdecimal() or int(sys.argv[1]) > 65_535:
         sys.exit(
             "AGENT0_TELEMETRY__WEBHOOK_SECRET=SECRET python receiver.py PORT: without a secret nothing is believed."
         )
-    HTTPServer(("127.0.0.1", int(sys.argv[1])), NoticeReceiver).serve_forever()
+    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), NoticeReceiver).serve_forever()
