@@ -29,6 +29,8 @@ if sys.argv[2] == "regression":
     open(out, "w").write(open(os.environ["COMMENT"]).read())
     print(json.dumps({"costs": [{"run": "bench-a"}, {"run": "bench-b"}]}))
     sys.exit(int(os.environ["ENDS"]))
+(report,) = [word[6:] for word in sys.argv if word.startswith("--out=")]
+open(report, "w").write(" ".join(sys.argv[1:]))
 """
 
 
@@ -151,6 +153,13 @@ def test_the_job_ends_as_the_command_and_replaces_its_comment(ends: int, blocked
     mine = [each["body"] for each in Api.comments if each["user"]["type"] == "Bot"]
     assert len(mine) == 1 and mine[0].startswith(MARK) and first.summary == ""
     assert ("nothing was compared" in mine[0]) == (ends == 2)
+
+
+def test_a_replay_leaves_the_report_of_its_run(tmp_path: Path) -> None:
+    with github() as api:
+        ran, code = job(tmp_path, api, 0, replay="r1")
+    folder = Path(ran.outputs["folder"])
+    assert code == 0 and (folder / "report.html").read_text() == f"report --out={folder}/report.html -- r1"
 
 
 def test_hostile_titles_and_folders_are_words_and_never_commands(tmp_path: Path) -> None:

@@ -18,7 +18,11 @@ code=0
 	>"$folder/result.json" || code=$?
 if [ "$code" = 0 ] || [ "$code" = 3 ]; then
 	run="$(python3 -I -c 'import json, sys; print(json.load(open(sys.argv[1]))["costs"][1]["run"])' "$folder/result.json")"
-	[ -n "$REPLAY" ] || agent0 bench report --out="$folder/report.html" -- "$run" || true
+	if [ -n "$REPLAY" ]; then
+		agent0 report --out="$folder/report.html" -- "$REPLAY" || true
+	else
+		agent0 bench report --out="$folder/report.html" -- "$run" || true
+	fi
 	cat "$folder/comment.md"
 else
 	printf '<!-- agent0 bench regression -->\n### Agent0: nothing was compared\n\nThe log of this job says why.\n' \
