@@ -165,6 +165,7 @@ conformance: linux .venv/.ready-dev
 	[ -x build/conformance/node_modules/.bin/node ] || npm install --silent --no-save --prefix build/conformance \
 		@modelcontextprotocol/conformance@0.2.0-alpha.12 node@22.23.3
 	$(BIN)/python -m benchmarks.mcp_conformance --write
+	$(BIN)/python -m pytest -m slow tests/web/test_mcp_server.py
 
 trainer: linux .venv/.ready-dev
 	[ -x build/trainer/bin/python ] || $(BIN)/python -m venv build/trainer
@@ -220,7 +221,7 @@ crash: setup .venv/.ready-dev
 	$(BIN)/python -m pytest -m slow tests/test_crash_loops.py tests/test_long_run.py tests/test_processes.py \
 		tests/test_processes_tiny.py tests/test_experiment_kills.py tests/test_embedding.py tests/engine/test_saving.py \
 		tests/test_why_cli.py tests/test_climb_retrained.py
-	$(BIN)/python -m pytest -m slow tests/archive tests/engine/test_crew.py tests/test_past.py tests/test_long_model.py tests/test_run_failure.py tests/test_tool_serving.py
+	$(BIN)/python -m pytest -m slow tests/archive tests/engine/test_crew.py tests/test_past.py tests/test_long_model.py tests/test_run_failure.py tests/test_tool_serving.py tests/test_turn_values.py
 
 # Four hosts in network namespaces: 50 kills, then speed, another version, cost, artifacts. Needs ip and unshare.
 cluster: setup .venv/.ready-dev

@@ -182,6 +182,7 @@ def test_what_a_turn_left_is_not_guessed_where_it_is_gone(past: Past) -> None:
         store.put(data, turn.progress.media)
 
 
+@pytest.mark.slow  # a model with weights is trained and asked
 def test_a_model_with_weights_goes_on_from_what_it_reads(tmp_path: Path) -> None:
     student = {"provider": "tiny", "model": "long", "max_tokens": 64, "temperature": 1.0}
     tools = ("python", "write_file", "read_file", "edit_file", "rollback", "submit_answer")

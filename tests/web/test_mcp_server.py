@@ -5,6 +5,7 @@ import asyncio
 import sys
 from pathlib import Path
 
+import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
@@ -14,6 +15,7 @@ from tests.pasts import keep, tell
 READ = {"run_list", "run_show", "run_why", "table_show", "table_query", "doc_show"}
 
 
+@pytest.mark.slow  # sixteen seconds: part of make conformance
 async def test_the_official_client_calls_tools_and_reads_runs(tmp_path: Path) -> None:
     await asyncio.to_thread(keep, tmp_path, *tell())
     with attached(tmp_path):
