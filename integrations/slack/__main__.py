@@ -145,7 +145,7 @@ def application(
         await ack()
         user = body["user"]
         action, name = body["actions"][0], user.get("username", user["id"])
-        text = await commands.verdict(action["value"], user["id"], name, action["action_ts"])
+        text = await commands.verdict(action["value"], user["id"], name, body["trigger_id"])
         await respond(text=marked(text), replace_original=False, response_type="in_channel", thread_ts=_thread(body))
 
     for verdict in VERDICTS:
