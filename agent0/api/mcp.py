@@ -93,7 +93,7 @@ def _fault(body: bytes) -> int:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101 - so it is registered
+    assert isinstance(error, HTTPException)  # noqa: S101 - the handler is registered for this class
     return response_of(plain_problem(error.status_code, "", request.url.path, detail=error.detail), error.headers or {})
 
 

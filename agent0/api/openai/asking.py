@@ -75,7 +75,8 @@ async def prepared(context: ApiContext, body: ChatRequest, recording: str = "", 
     """Look up whom ``body`` asks.
 
     Raises:
-        NotFoundError, ConfigError, OperationError: nobody, nobody who may, or the server only reads and is to record.
+        NotFoundError: there is no such model. ConfigError: it may not be asked.
+        OperationError: the server only reads, and the turn is to be recorded.
     """
     if recording:
         context.require_log()

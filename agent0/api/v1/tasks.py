@@ -17,7 +17,7 @@ from agent0.assembly.api.trajectories import transcript_of
 from agent0.assembly.models.students import adapter_of, present_student
 from agent0.assembly.requests.submissions import Submission, submitted
 from agent0.assembly.solving.repository_copy import RepositoryCopy
-from agent0.assembly.solving.solutions import TOLD, SolutionRequest, solution_of, submission_of
+from agent0.assembly.solving.solutions import SOLUTION_EVENTS, SolutionRequest, solution_of, submission_of
 from agent0.errors import ConfigError
 from agent0.events.base import Recorded, decode
 from agent0.events.values import SOLVING
@@ -141,7 +141,11 @@ def submission_data(context: ApiContext, task: str, at: int = 0) -> Row:
     """
     with context.tables(at) as db:
         row = show_submission(db, task)
-        rows = stored_events(db, task, ",".join(kind.__name__ for kind in TOLD)) if row["domain"] == SOLVING else []
+        rows = (
+            stored_events(db, task, ",".join(kind.__name__ for kind in SOLUTION_EVENTS))
+            if row["domain"] == SOLVING
+            else []
+        )
     work = solution_of(task, (decode(stored["body"], stored["seq"]).event for stored in rows), context.artifacts)
     if work is not None:
         row |= {"diff": work.diff, "votes": [vote.model_dump(mode="json") for vote in work.votes]}

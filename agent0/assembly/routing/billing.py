@@ -183,7 +183,7 @@ async def spent_usd(settings: Settings, log: Log, run: str, actor: ActorConfig, 
 
 def price_of(settings: Settings, actor: ActorConfig) -> tuple[float, float]:
     """US dollars for a million tokens that ``actor`` reads, and writes: of the settings, else of the price table; zeros
-    where nobody knows them, or nobody sends a bill."""
+    where the price is not known, or the model runs on a machine of the user's."""
     vendor = vendor_billing(actor, settings.router)
     if any(actor.price) or not vendor:
         return actor.price

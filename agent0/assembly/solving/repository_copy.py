@@ -22,7 +22,7 @@ _AROUND = frozenset({".git", ".hg", ".svn", ".tox", ".nox", ".venv", "venv", "no
 _RANGE = re.compile(r"([^\s:-][^\s:]{0,200}?)\.\.([^\s:.-][^\s:]{0,200})?")
 _CAUTIOUS = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 _SETTINGS = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "safe.directory=*")
-"""git writes no index, fetches nothing, asks nobody, and calls no program; whose folder it is does not matter then."""
+"""git writes no index, fetches nothing, prompts for nothing and calls no program, whoever owns the folder."""
 _GONE = "it is gone"
 _LINK, _MODULE = "120000", "160000"
 """git's modes of links and submodules."""

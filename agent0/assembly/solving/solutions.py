@@ -42,7 +42,7 @@ LONGEST_CHECK = 500
 TOOL_S = 30.0
 """Seconds that a student's call may take at least, on a repository: tests take longer than an expression."""
 Say = Callable[[str], object]
-TOLD = (TaskSubmitted, TaskAttempted, ResultVerified, ReactionFailed, ReactionRetried)
+SOLUTION_EVENTS = (TaskSubmitted, TaskAttempted, ResultVerified, ReactionFailed, ReactionRetried)
 """Events that say how far work on a repository is."""
 
 
@@ -355,7 +355,7 @@ async def _ended(log: Log, run: str, settings: Settings) -> RepositorySolution |
     Raises:
         OperationError: it was given up.
     """
-    kinds = [kind.__name__ for kind in TOLD]
+    kinds = [kind.__name__ for kind in SOLUTION_EVENTS]
     events = [stored.event async for stored in log.read(run, kinds)]
     if isinstance(last := events[-1] if events else None, ReactionFailed):
         raise OperationError(last.message)

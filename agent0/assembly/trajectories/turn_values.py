@@ -293,10 +293,14 @@ class _Continuations:
         judged = await verdicts(
             events[-1], state, ports.verifier_sandbox, ask, around.artifacts, environments=ports.environments
         )
-        own = [event for event in judged if event.attempt == request.attempt]
-        state = _folded(state, own)
+        attempt_verdicts = [event for event in judged if event.attempt == request.attempt]
+        state = _folded(state, attempt_verdicts)
         receipt = student_reward(state, state.config.rewards, request.task, request.attempt).assign()
-        verdict = Verdict(own[0].correct, own[0].reason) if own else Verdict(None, "no verifier decides")
+        verdict = (
+            Verdict(attempt_verdicts[0].correct, attempt_verdicts[0].reason)
+            if attempt_verdicts
+            else Verdict(None, "no verifier decides")
+        )
         solved = conclude(attempt)
         return ItemScored(
             benchmark=self.benchmark,
@@ -365,7 +369,7 @@ def _half_width(before: Sequence[ItemScored], after: Sequence[ItemScored], level
 
 
 def value_lines(result: TurnValues) -> list[str]:
-    """What the turns of an attempt are worth, in sentences: one, then the turns that change the reward for sure."""
+    """The values of turns in sentences: an overview, then the turns that change the reward for sure."""
     verdict = {True: "right", False: "wrong", None: "undecided"}[result.correct]
     lines = [f"{result.attempt} of {result.run}: {result.turns} turns, {verdict}, reward {result.reward:.3f}."]
     if result.differing:
