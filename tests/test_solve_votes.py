@@ -1,6 +1,7 @@
 """What a check says of a repository, and what is tried of each kind of work on one, in the real sandbox."""
 
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,15 @@ from agent0.events.submissions import TaskSubmitted
 from agent0.events.tasks import ResultVerified, TaskAttempted, ToolCalled
 from agent0.handlers.solve_submission import solve_submission
 from agent0.infra.models.replay import ReplayedTurns
-from agent0.ports.sandbox import Sandbox
+from agent0.ports.sandbox import Sandbox, SandboxCall, SandboxResult
 from agent0.tools import tools
 from agent0.tools.cache import ToolCache
 from agent0.tools.snapshots import save
+from agent0.verification.solutions import module_values
 from agent0.verification.solutions import solution_votes as votes_module
-from agent0.verification.solutions.check_runs import RepositoryCheck
+from agent0.verification.solutions.check_runs import CheckRun, RepositoryCheck
+from agent0.verification.solutions.equal_behaviour import behaviour_vote
+from agent0.verification.solutions.new_tests import new_test_votes
 from agent0.verification.solutions.patches import patched
 from agent0.verification.solutions.repository_job import RepositoryJob, Verb
 from agent0.verification.solutions.review_claims import review_votes
@@ -89,10 +93,18 @@ SIMPLER = RIGHT.replace(
     b"    return sum(values)\n",
 )
 MORE = TESTS + b"\n\ndef test_of_none():\n    assert largest([]) == 0 and total([]) == 0\n"
-VACUOUS = TESTS + b"\n\ndef test_of_nothing():\n    assert largest\n"
-DOCUMENTED = b'"""Sums."""\n\n\n' + RIGHT.replace(
+WEAK = TESTS + b"\n\ndef test_again():\n    assert largest([3, 1]) == 3\n"
+LESS = RIGHT.replace(b"    if not values:\n        return 0\n    return max(values)", b"    return max(values)")
+EMPTY = MORE + b"\n\ndef test_of_nothing():\n    assert largest\n"
+TEXT = SIMPLER.replace(b"return sum(values)", b"return eval('sum(values)')")
+SPLIT = b"".join(b"def f%d(x):\n    return x + %d\n\n\n" % (n, n) for n in range(9))
+SPLIT_TEST = (
+    b"import sums\n\n\ndef test_x():\n    assert [getattr(sums, f'f{n}')(1) for n in range(9)] == list(range(1, 10))\n"
+)
+MISSED = {"sums.py": SPLIT.replace(b"x + ", b"x - "), "tests/test_sums.py": SPLIT_TEST}
+DOCUMENTED = b'"""Sums of numbers."""\n\n\n' + RIGHT.replace(
     b"def total(values):\n", b'def total(values):\n    """Add.\n\n    >>> total([1, 2])\n    3\n    """\n'
-).replace(b"def largest(values):\n", b'def largest(values):\n    """The largest."""\n')
+).replace(b"def largest(values):\n", b'def largest(values):\n    """The largest value."""\n')
 
 
 @pytest.mark.parametrize(
@@ -106,16 +118,30 @@ DOCUMENTED = b'"""Sums."""\n\n\n' + RIGHT.replace(
         ("fix", BROKEN, {"sums.py": CHEAT}, False, "check after"),
         ("fix", BROKEN, {"sums.py": b"\xff\0"}, False, "changes"),
         ("fix", BROKEN, {}, False, "changes"),
+        ("fix", MISSED, {"sums.py": SPLIT}, True, ""),
         ("test", SOUND, {"tests/test_sums.py": MORE}, True, ""),
-        ("test", SOUND, {"tests/test_sums.py": VACUOUS}, False, "wrong versions"),
+        ("test", SOUND, {"tests/test_sums.py": EMPTY}, False, "no empty tests"),
+        ("test", SOUND, {"tests/test_sums.py": WEAK}, False, "wrong versions"),
         ("test", SOUND, {"tests/test_sums.py": b"def test_x():\n    pass\n"}, False, "check after"),
         ("test", SOUND, {"sums.py": WRONG}, False, "changes"),
         ("refactor", SOUND, {"sums.py": SIMPLER}, True, ""),
         ("refactor", SOUND, {"sums.py": RIGHT + b"\n\nspare = 1\n"}, False, "simpler"),
         ("refactor", SOUND, {"sums.py": WRONG}, False, "check after"),
+        ("refactor", SOUND, {"sums.py": LESS}, False, "drawn calls"),
+        ("refactor", SOUND, {"sums.py": TEXT}, False, "simpler"),
+        ("refactor", SOUND, {"sums.py": SIMPLER.replace(b"largest", b"_largest")}, False, "check after"),
         ("document", SOUND, {"sums.py": DOCUMENTED}, True, ""),
         ("document", SOUND, {"sums.py": DOCUMENTED.replace(b"    3\n", b"    4\n")}, False, "doctests"),
-        ("document", SOUND, {"sums.py": DOCUMENTED.replace(b'"""The largest."""', b"")}, False, "public names"),
+        ("document", SOUND, {"sums.py": DOCUMENTED.replace(b'"""The largest value."""', b"")}, False, "public names"),
+        ("document", SOUND, {"sums.py": DOCUMENTED.replace(b"The largest value.", b"Largest.")}, False, "public names"),
+        (
+            "document",
+            SOUND,
+            {"sums.py": DOCUMENTED.replace(b"The largest value.", b":param x: y")},
+            False,
+            "public names",
+        ),
+        ("document", SOUND, {"sums.py": DOCUMENTED.replace(b"2])", b"2])  # doctest: +SKIP")}, False, "public names"),
         ("document", SOUND, {"sums.py": DOCUMENTED + b"\n\nspare = 1\n"}, False, "docstrings alone"),
     ],
 )
@@ -129,6 +155,7 @@ async def test_votes_are_for_work_that_is_done_and_for_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(votes_module, "SURVIVORS", 2)
+    monkeypatch.setattr(votes_module, "MOST_HUNKS", 4)
     before = {**before, "tests/run.py": RUN}
     counted = {"check": "pytest -q"} if against == "check after" and verb != "refactor" else {}
     votes = await solution_votes(job(verb, before, **counted), before, {**before, **changes}, sandbox)
@@ -138,12 +165,57 @@ async def test_votes_are_for_work_that_is_done_and_for_no_other(
 
 
 @pytest.mark.parametrize(
+    "old, new, correct, compared",
+    [
+        (b"def f(x: list[int]):\n    yield from x\n", b"def f(x):\n    yield from x[1:]\n", False, ""),
+        (b"def f(x: list[int]):\n    return max(x)\n", b"def f(x):\n    return max(iter(x))\n", True, "1 of 1"),
+        (b"def f(x: list[int]):\n    return sorted(x)\n", b"def f(x):\n    x.sort()\n    return x\n", False, ""),
+        (b"def f(x):\n    return x[0]\n", b"def f(x):\n    return next(iter(x))\n", True, "1 of 1"),
+        (b"def f(x: int):\n    while x:\n        pass\n", b"def f(x):\n    return 1\n", True, "0 of 1"),
+        (
+            b"def f(x: int):\n    return x\n",
+            b"def f(x):\n    while x > 3:\n        pass\n    return x\n",
+            False,
+            "hang",
+        ),
+        (b"import random\n\ndef f():\n    return random.random()\n", b"def f():\n    return 1\n", True, "0 of 1"),
+        (b"def f(x):\n    return x.nothing\n", b"def f(x):\n    return 1\n", True, "0 of 1"),
+        (b"import nowhere\n\ndef f():\n    return 1\n", b"def f():\n    return 2\n", True, "0 of 1"),
+    ],
+)
+async def test_functions_are_compared_where_their_arguments_can_be_drawn(
+    old: bytes, new: bytes, correct: bool, compared: str, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module_values, "CALLS_S", 0.5)
+    before, after = {"src/part/sums.py": old}, {"src/part/sums.py": new}
+    vote = await behaviour_vote(job("refactor", before), before, after, ["src/part/sums.py"], sandbox)
+    assert vote.correct is correct and compared in vote.reason, vote
+
+
+async def test_tests_that_pass_by_chance_are_refused(sandbox: Sandbox) -> None:
+    class Counted:
+        """The sandbox, with the number of the run in a file."""
+
+        runs = 0
+
+        async def call(self, call: SandboxCall) -> SandboxResult:
+            self.runs += 1
+            return await sandbox.call(replace(call, files={**call.files, "runs.txt": b"%d" % self.runs}))
+
+    chance = job("test", SOUND, check="""python -c 'assert open("runs.txt").read() == "1"'""")
+    [vote] = await new_test_votes(chance, SOUND, SOUND, CheckRun(0), Counted())  # type: ignore[arg-type]
+    assert vote.correct is False and "by chance" in vote.reason
+
+
+@pytest.mark.parametrize(
     "review, base, verdicts",
     [
         (b"no defects\n", {}, [True]),
         (b"sums.py:3: total([1, 2])\n", SOUND, [True, True]),
         (b"sums.py:3: total([1, 2])\n", {}, [True, None]),
-        (b"sums.py:3: total(None)\nsums.py:3: the bound looks wrong\n", {}, [True, True, None]),
+        (b"sums.py:3: total(None)\nsums.py:3: the bound looks wrong\n", {}, [True, None, None]),
+        (b"sums.py:10: largest([1, 'a'][:0] or {1: 2}[3])\n", {}, [True, None]),
+        (b"sums.py:9: total([1, 2])\nsums.py:4: total([1, 2])\n", SOUND, [True, None, True]),
         (b"sums.py:99: total([1])\nnowhere.py:1: f(1)\n", {}, [True, False, False]),
         (b"sums.py:3: total(__import__('os').listdir())\n", {}, [True, None]),
         (b"it is all wrong\n", {}, [False]),

@@ -159,7 +159,13 @@ async def solves(client: httpx2.AsyncClient, run: str) -> None:
     assert [(vote["check"], vote["correct"]) for vote in row["votes"]] == [("changes", False)]
     shown = (await client.get(begun.headers["location"], headers={"Accept": "text/html"})).text
     assert "nothing that counts was changed" in shown
-    for wrong in ({"files": {}}, {"files": {"../a.py": ""}}, {"files": {"a": "", "a/b.py": ""}}, {"verb": "break"}):
+    for wrong in (
+        {"files": {}},
+        {"files": {"../a.py": ""}},
+        {"files": {"a": "", "a/b.py": ""}},
+        {"verb": "break"},
+        {"seconds": 3600},
+    ):
         assert (await client.post("/v1/tasks/repository", json={**work, **wrong})).status_code == 422
 
 

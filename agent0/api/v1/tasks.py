@@ -47,7 +47,7 @@ class TaskRequest(BaseModel):
 
 class RepositoryRequest(BaseModel):
     """Work on a repository: its text files by path, and with `base` those of an earlier version to look at what
-    changed. `check` must say whether the code is right, in `seconds`, and may import the packages `needs`."""
+    changed. `check` must say whether the code is right, and may import the packages `needs`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -57,9 +57,12 @@ class RepositoryRequest(BaseModel):
     check: str = Field("pytest -q", min_length=1, max_length=500)
     name: str = Field("repository", max_length=80, pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$")
     model: str = Field("LAST", max_length=200, description="RUN (its student of now), RUN/CHECKPOINT, or a digest")
-    seconds: float = Field(120, ge=1, le=3600)
+    seconds: float | None = Field(
+        None, ge=1, le=3600, description="that the check may take; empty: the server's most, beyond which none may"
+    )
     needs: tuple[str, ...] = Field((), max_length=20)
     seed: int | None = Field(None, ge=0, le=LARGEST)
+    less: int = Field(1, ge=1, le=1000, description="refactor: by how much branches and repeated statements must fall")
 
 
 @router.post("/repository", operation_id="submit_repository", status_code=202)
@@ -81,14 +84,19 @@ def _repository_work(context: ApiContext, db: sqlite3.Connection, body: Reposito
     """The event that asks for the work.
 
     Raises:
-        ConfigError: a path that cannot be in a work folder, or files that are none of Python.
+        ConfigError: a path that cannot be in a work folder, files that are none of Python, or a check that may take
+            longer than the server lets it.
         NotFoundError: no such student, or its weights are gone.
     """
     run, checkpoint = present_student(db, body.model)
     name = f"{run}/{checkpoint['checkpoint']}"
     student = (run, checkpoint["checkpoint"], adapter_of(context.artifacts, name, checkpoint))
     seed = secrets.randbits(31) if body.seed is None else body.seed
-    request = SolutionRequest(body.verb, body.check, body.seconds, body.needs, seed)
+    most = context.settings.sandbox.verifier_wall_s
+    if body.seconds is not None and body.seconds > most:
+        why = "Its setting sandbox.verifier_wall_s has no more."
+        raise ConfigError(f"A check may take {most:g} s on this server.", why, "Name fewer seconds, or raise it there.")
+    request = SolutionRequest(body.verb, body.check, body.seconds or most, body.needs, seed, body.less)
     copy = RepositoryCopy(pathlib.Path(body.name), _encoded(body.files), base=_encoded(body.base) or None)
     config = RunConfig.recorded(show_run(db, run)["config"])
     return submission_of(config, context.artifacts, request, copy, student, by)

@@ -23,11 +23,12 @@ def solve(
     needs: Sequence[str] = (),
     seconds: float = 120.0,
     seed: int = 0,
+    less: int = 1,
     say: Say | None = None,
 ) -> RepositorySolution:
     """Have the student of ``folder`` work on a copy of the repository at ``path``, as `agent0 solve` does: fix, test,
-    refactor, document or review. The same call goes on where it stopped. Nothing is written before ``apply()`` of what
-    comes back, which has ``solved``, ``votes`` and ``diff``.
+    refactor (``less``: by how much), document or review. The same call goes on where it stopped. Nothing is written
+    before ``apply()`` of what comes back, which has ``solved``, ``votes`` and ``diff``.
 
     Raises:
         ConfigError: the repository cannot be copied, or has what is not committed and ``dirty`` does not allow that.
@@ -37,7 +38,7 @@ def solve(
     copy = read_repository(Path(path), diff)
     if copy.dirty and not dirty:
         raise ConfigError(f"{copy.folder} has what is not committed.", f"{copy.dirty[0]}.", "Commit it, or dirty=True.")
-    request = SolutionRequest(verb, check, seconds, tuple(needs), seed)
+    request = SolutionRequest(verb, check, seconds, tuple(needs), seed, less)
     store = artifact_store(folder.settings)
     begin = submission_of(folder.settings.run, store, request, copy, folder=str(copy.folder))
     solution = run_sync(lambda: carry_solution(folder.settings, begin, begin.run, say or (lambda _: None)))

@@ -49,13 +49,14 @@ SOLUTION_EVENTS = (TaskSubmitted, TaskAttempted, ResultVerified, ReactionFailed,
 @dataclass(frozen=True)
 class SolutionRequest:
     """What is asked for a repository: the kind of work, and the check, which may take ``seconds`` and import the
-    packages ``needs``. Another ``seed`` is another attempt."""
+    packages ``needs``. Another ``seed`` is another attempt. ``less``: as `RepositoryJob` has it."""
 
     verb: Verb
     check: str
     seconds: float = 120.0
     needs: tuple[str, ...] = ()
     seed: int = 0
+    less: int = 1
 
 
 @dataclass(frozen=True)
@@ -188,6 +189,7 @@ def _job(
         base=save(copy.base, artifacts) if copy.base else None,
         changed=tuple(changed_paths(copy.base, copy.files)) if copy.base else (),
         folder=folder,
+        less=request.less,
     )
 
 

@@ -44,6 +44,9 @@ def _work(
         str, typer.Option(help="tiny, a name of the catalogue or a server, folder, GGUF file; RUN/CHECKPOINT, RUN.")
     ] = "",
     provider: Annotated[str | None, typer.Option(help="Whose model it is: ollama, openai, transformers…")] = None,
+    less: Annotated[
+        int, typer.Option(min=1, max=1000, help="By how much branches and repeated statements together must fall.")
+    ] = 1,
     accept: Accept = False,
     dirty: Annotated[bool, typer.Option("--dirty", help="Take along what is not committed.")] = False,
     needs: Annotated[
@@ -61,7 +64,7 @@ def _work(
     pairs = flags.overrides(set_, plugins=flags.plugin_paths(plugin))
     settings, adapter, name = partner(model, provider, profile, pairs)
     run, _, checkpoint = name.partition("/")
-    request = SolutionRequest(verb, check, timeout, tuple(needs or ()), seed)
+    request = SolutionRequest(verb, check, timeout, tuple(needs or ()), seed, less)
     student = (run, checkpoint or "base", adapter)
     begin = submission_of(settings.run, artifact_store(settings), request, copy, student, folder=str(copy.folder))
     _carried(settings, begin, begin.run, accept, as_json)
@@ -90,6 +93,7 @@ def _verb(declared: Callable[[], None]) -> Callable[..., None]:
     """The command of a kind of work, named as it is, with the options that all have."""
     (verb,) = (verb for verb in get_args(Verb) if verb == declared.__name__)
     parameters = [*inspect.signature(_work).parameters.values()][1:]
+    parameters = [each for each in parameters if each.name != "less" or verb == "refactor"]
 
     def command(**values: object) -> None:
         _work(verb, **values)  # type: ignore[arg-type]  # as its signature says
@@ -109,26 +113,29 @@ def fix() -> None:
 
 @_verb
 def test() -> None:
-    """Write tests. Votes: they pass, and reject wrong versions of the code (mutations) that the tests before miss.
-    Exit codes as for fix."""
+    """Write tests. Votes: they pass three times, none of them on code whose functions do nothing, and they reject wrong
+    versions of the code (mutations) that the tests before miss. Exit codes as for fix."""
 
 
 @_verb
 def refactor() -> None:
-    """Make code simpler. Votes: the check passes, branches or repeated statements became fewer, and no public name
-    is gone. Exit codes as for fix."""
+    """Make code simpler. Votes: the check passes; branches and repeated statements became fewer (--less) and the code
+    not longer by a tenth; no public name is gone; public functions of changed files give what they gave, where calls
+    can be drawn for them: like those in the repository, by annotation, or of any kind. Exit codes as for fix."""
 
 
 @_verb
 def document() -> None:
-    """Write docstrings. Votes: nothing else changed, every public name has one, doctests and the check pass. Exit
-    codes as for fix."""
+    """Write docstrings. Votes: nothing else changed; every public name has one of its own that says more than the name
+    and describes (:param x:) no parameter that is not there; its doctests run and pass, and so does the check. Whether
+    prose is true is not judged. Exit codes as for fix."""
 
 
 @_verb
 def review() -> None:
-    """Name defects by file and line. A call that raises, or with --diff gives another value than in BASE, confirms one;
-    others are told as unconfirmed. Exit code 3 where a defect is confirmed, or it is no review; else as for fix."""
+    """Name defects by file and line. A call that runs this line and raises (no TypeError), or with --diff gives another
+    value than in BASE, confirms one; others are told as unconfirmed. Exit code 3 where a defect is confirmed, or it is
+    no review; else as for fix."""
 
 
 def resume(

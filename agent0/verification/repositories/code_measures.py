@@ -1,7 +1,7 @@
 """Measures of Python code that is not run: how complex it is, how long, and what of it would make both meaningless."""
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 LONGEST_TEXT, LONGEST_NAME = 40, 40
@@ -36,18 +36,28 @@ def measured(files: Mapping[str, bytes], package: str) -> CodeMeasures:
         UnmeasurableError: one of them is no Python, or has what could hide code: names that run or reflect, long
             literals, imports from elsewhere.
     """
-    complexity = size = 0
+    trees = list[ast.AST]()
     for path, data in files.items():
         try:
             tree = ast.parse(data)
-            nodes = list(_without_docstrings(tree))
+            faults = [(node, _fault(node, package)) for node in _without_docstrings(tree)]
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise UnmeasurableError(f"{path} is no Python: {type(error).__name__}") from error
+        for node, fault in faults:
+            if fault:
+                raise UnmeasurableError(f"{path}:{getattr(node, 'lineno', 0)}: {fault}")
+        trees.append(tree)
+    return measures_of(trees)
+
+
+def measures_of(trees: Iterable[ast.AST]) -> CodeMeasures:
+    """Measure syntax trees of files together, whatever they hold."""
+    complexity = size = 0
+    for tree in trees:
+        nodes = list(_without_docstrings(tree))
         tests = {id(node.test) for node in nodes if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert)}
         tests |= {id(test) for node in nodes if isinstance(node, ast.comprehension) for test in node.ifs}
         for node in nodes:
-            if fault := _fault(node, package):
-                raise UnmeasurableError(f"{path}:{getattr(node, 'lineno', 0)}: {fault}")
             tests |= {id(part) for part in _parts(node)} if id(node) in tests else set()
             complexity += _branches(node, id(node) in tests)
             size += isinstance(node, _COUNTED)

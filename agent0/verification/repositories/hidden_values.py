@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from agent0.events.base import Value
 from agent0.events.values import ToolState
-from agent0.ports.sandbox import Sandbox, SandboxCall
+from agent0.ports.sandbox import Root, Sandbox, SandboxCall
 from agent0.verification.repositories.hidden_tests import MEM_MIB, ROOT
 
 LONGEST = 100_000
@@ -51,17 +51,17 @@ class HiddenCalls(Value):
 
 
 async def values_of(
-    modules: Sequence[ModuleCalls], code: Mapping[str, bytes], sandbox: Sandbox, seconds: float
+    modules: Sequence[ModuleCalls], code: Mapping[str, bytes], sandbox: Sandbox, seconds: float, root: Root = ROOT
 ) -> tuple[list[list[str]], str, bool]:
-    """Make all calls of ``modules`` on the files ``code``; returns the text of each value by module, or why there is
-    none, and whether that is the sandbox's own fault.
+    """Make all calls of ``modules`` on the files ``code``, which may import what ``root`` has; returns the text of each
+    value by module, or why there is none, and whether that is the sandbox's own fault.
 
     Raises:
         SandboxUnavailableError: there is no sandbox.
     """
     request = [[entry.module, entry.prelude, [expression for expression, _ in entry.calls]] for entry in modules]
     text = base64.b85encode(zlib.compress(json.dumps(request).encode())).decode()
-    call = SandboxCall("python", _PROGRAM.format(request=text), code, wall_s=seconds, mem_mib=MEM_MIB, root=ROOT)
+    call = SandboxCall("python", _PROGRAM.format(request=text), code, wall_s=seconds, mem_mib=MEM_MIB, root=root)
     result = await sandbox.call(call)
     if result.state in _NOBODYS_FAULT:
         return [], f"the sandbox: {result.state.value} {result.reason}".strip(), True

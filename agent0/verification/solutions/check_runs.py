@@ -39,6 +39,15 @@ with tempfile.TemporaryFile(dir="/tmp") as out:
 """
 
 
+class UnsaidError(Exception):
+    """The sandbox itself failed; the message says how."""
+
+
+def quoted(path: str) -> str:
+    """Write ``path`` as a word of a command line, whatever it is made of."""
+    return "'" + path.replace("'", "'\\''") + "'"
+
+
 @dataclass(frozen=True)
 class CheckRun:
     """How a check ended: its exit code ``rc`` (None: it did not end by itself) and the end of its ``output``.

@@ -2,7 +2,7 @@
 
 import difflib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent0.tools.builtin.run_tests import PYTEST
@@ -91,12 +91,13 @@ def hunks(before: Files, after: Files) -> Iterator[Hunk]:
                 yield Hunk(path, start, end, tuple(old[first:last]))
 
 
-def without(hunk: Hunk, before: Files, after: Files) -> Mapping[str, bytes]:
-    """Return the files ``after`` as they are without one of their hunks."""
+def without(parts: Sequence[Hunk], before: Files, after: Files) -> Mapping[str, bytes]:
+    """Return the files ``after`` as they are without some of their hunks."""
     files = dict(after)
-    if hunk.path not in before:
-        del files[hunk.path]
-    else:
-        lines = after.get(hunk.path, b"").splitlines(keepends=True)
-        files[hunk.path] = b"".join([*lines[: hunk.first], *hunk.lines, *lines[hunk.last :]])
+    for hunk in sorted(parts, key=lambda part: part.first, reverse=True):
+        if hunk.path not in before:
+            del files[hunk.path]
+        else:
+            lines = files.get(hunk.path, b"").splitlines(keepends=True)
+            files[hunk.path] = b"".join([*lines[: hunk.first], *hunk.lines, *lines[hunk.last :]])
     return files

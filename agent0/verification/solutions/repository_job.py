@@ -18,8 +18,8 @@ _ASKED: Mapping[Verb, str] = {
     "settings of tests stay as they are.",
     "test": "Write tests that pass on this code and would fail if a line of it were wrong: a bound, a sign, a branch. "
     "Change test files alone.",
-    "refactor": "Make the code simpler: fewer branches, or fewer statements that are repeated. What it does stays the "
-    "same, the public names stay, and so do the tests.",
+    "refactor": "Make the code simpler: fewer branches, or fewer statements that are repeated, and not longer. What it "
+    "does stays the same, the public names stay, and so do the tests.",
     "document": "Write docstrings for every public module, class, function and method that has none, with doctests "
     "where they say more than words. Nothing else may change.",
     "review": f"Review the code. Write {REVIEW}: for each defect a line FILE.py:LINE: CALL, with the line that is "
@@ -41,7 +41,9 @@ _ADVICE = (
 class RepositoryJob(Value):
     """What decides about work on a repository. ``tree`` is the manifest of its files, ``base`` that of an earlier
     version where a difference is looked at, in which the files ``changed`` are others. ``modules`` are packages that
-    the check may import, ``seconds`` what it may take. ``folder``: where the files came from; empty: from a client."""
+    the check may import, ``seconds`` what it may take. ``folder``: where the files
+    came from; empty: from a client. ``less``: by how much a refactoring is to lower complexity and repeated statements
+    together."""
 
     verb: Verb
     check: str
@@ -51,6 +53,7 @@ class RepositoryJob(Value):
     base: Artifact | None = None
     changed: tuple[str, ...] = ()
     folder: str = ""
+    less: int = 1
 
     @property
     def runs(self) -> RepositoryCheck:
@@ -58,8 +61,10 @@ class RepositoryJob(Value):
         return RepositoryCheck(self.check, self.seconds, self.modules)
 
     def code(self, files: Mapping[str, bytes]) -> list[str]:
-        """Python files of ``files`` that are no tests: those that changed, where a difference is looked at."""
-        paths = [path for path in files if path.endswith(".py") and not is_test(path)]
+        """Python files of the packages and modules in ``files``, else all that are no tests: those that changed, where
+        a difference is looked at."""
+        plain = [path for path in files if path.endswith(".py") and not is_test(path)]
+        paths = list(SourceTree(files).code) or plain
         return [path for path in paths if path in self.changed] if self.base else paths
 
 
@@ -81,6 +86,7 @@ def job_statement(job: RepositoryJob, before: CheckRun, files: Mapping[str, byte
     """State ``job`` for a student: its files, what is asked, and how the check ended ``before``."""
     code, tests = job.code(files), [path for path in files if path.endswith(".py") and is_test(path)]
     lines = [f"Your work folder holds a Python repository. Its check is `{job.check}`.", "", _ASKED[job.verb], ""]
+    lines += [f"In all at least {job.less} fewer."] if job.verb == "refactor" else []
     lines += [f"Changed files: {_named(job.changed)}"] if job.base else []
     lines += [f"Code: {_named(code)}", f"Tests: {_named(tests)}"]
     if SourceTree(files).root:

@@ -1,5 +1,7 @@
 """Verifies a review of a person's repository: what it names at file and line is confirmed where a call that it gives
-shows it, by raising, or where an earlier version is known by another value there; else it stays unconfirmed."""
+shows it and runs that line, by raising, or where an earlier version is known by another value there; else it stays
+unconfirmed. A TypeError shows no defect: any function raises one where its arguments are of a wrong kind.
+"""
 
 import ast
 import re
@@ -9,15 +11,32 @@ from dataclasses import dataclass
 from agent0.events.values import Vote
 from agent0.ports.sandbox import Sandbox
 from agent0.tools.snapshots import Files
-from agent0.verification.repositories.hidden_values import ModuleCalls, is_same, values_of
-from agent0.verification.repositories.seeded_defects import CLEAN, LARGEST, MOST, REVIEW
-from agent0.verification.repositories.source_tree import SourceTree
+from agent0.verification.repositories.hidden_values import ModuleCalls, is_same
+from agent0.verification.repositories.seeded_defects import CLEAN, LARGEST, MOST, NEAR, REVIEW
 from agent0.verification.repositories.wrong_versions import FormError, called
+from agent0.verification.solutions.module_values import module_of, module_values
 from agent0.verification.solutions.repository_job import RepositoryJob
-from agent0.verification.solutions.solution_votes import UnsaidError
 
 _LINE = re.compile(r"([^\s:][^:\n]{0,400}\.py):([0-9]{1,6}):\s*(\S.{0,2000})")
-RAISES = "raises "
+RAISES, WRONG_KIND = "raises ", "raises TypeError"
+_TRACED = """
+def agent0_traced(call, path, near):
+    import sys
+    lines = set()
+    def trace(frame, event, argument):
+        if frame.f_code.co_filename.endswith(path):
+            lines.add(frame.f_lineno)
+            return trace
+    sys.settrace(trace)
+    try:
+        value = repr(call())
+    except BaseException as error:
+        value = 'raises ' + type(error).__name__
+    finally:
+        sys.settrace(None)
+    return value, not lines.isdisjoint(near)
+"""
+"""Makes a call; gives the text of its value, and whether it ran one of some lines of a file."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +49,11 @@ class _ReviewClaim:
     @property
     def place(self) -> str:
         return f"{self.path}:{self.line}"
+
+    @property
+    def traced(self) -> str:
+        near = set(range(self.line - NEAR, self.line + NEAR + 1))
+        return f"agent0_traced(lambda: {self.call}, {'/' + self.path.removeprefix('src/')!r}, {near})"
 
 
 async def review_votes(job: RepositoryJob, before: Files, base: Files, work: Files, sandbox: Sandbox) -> list[Vote]:
@@ -50,8 +74,8 @@ async def review_votes(job: RepositoryJob, before: Files, base: Files, work: Fil
         return [Vote(check=REVIEW, correct=False, reason=f"its lines are FILE.py:LINE: CALL, {MOST} at most")]
     named = [claim for claim in claims if claim is not None]
     votes = [Vote(check=REVIEW, correct=True, reason=f"{len(named)} lines")]
-    values = await _values(named, before, job.seconds, sandbox)
-    earlier = await _values(named, base, job.seconds, sandbox) if base else [""] * len(named)
+    values = await _values(named, before, job, sandbox)
+    earlier = await _values(named, base, job, sandbox) if base else [("", True)] * len(named)
     return [*votes, *(_vote(*row, before) for row in zip(named, values, earlier, strict=True))]
 
 
@@ -71,34 +95,40 @@ def _claim(line: str, files: Files) -> _ReviewClaim | None:
     return _ReviewClaim(match[1], int(match[2]), match[3], call)
 
 
-async def _values(claims: Sequence[_ReviewClaim], files: Files, seconds: float, sandbox: Sandbox) -> list[str]:
-    """What the call of each claim gives on ``files``; empty where it has none, or nothing came of it."""
-    root = SourceTree(files).root
-    flat = {path.removeprefix("src/") if root else path: data for path, data in files.items()}
+async def _values(
+    claims: Sequence[_ReviewClaim], files: Files, job: RepositoryJob, sandbox: Sandbox
+) -> list[tuple[str, bool]]:
+    """What the call of each claim gives on ``files``, and whether it runs the line; empty where it has no call, or
+    nothing came of it."""
     calls = [
-        ModuleCalls(
-            module=claim.path.removeprefix("src/" if root else "").removesuffix(".py").replace("/", "."),
-            prelude="",
-            calls=((claim.call, ""),),
-        )
+        ModuleCalls(module=module_of(claim.path, files), prelude=_TRACED, calls=((claim.traced, ""),))
         for claim in claims
         if claim.call
     ]
-    values, problem, unsaid = await values_of(calls, flat, sandbox, seconds) if calls else ([], "", False)
-    if unsaid:
-        raise UnsaidError(problem)
+    values, _ = await module_values(job, calls, files, sandbox)
     texts = iter([value for part in values for value in part])
-    return [next(texts, "") if claim.call else "" for claim in claims]
+    return [_read(next(texts, "")) if claim.call else ("", False) for claim in claims]
 
 
-def _vote(claim: _ReviewClaim, value: str, earlier: str, files: Files) -> Vote:
+def _read(text: str) -> tuple[str, bool]:
+    """What ``_TRACED`` gave; of a module that cannot be imported the reason."""
+    try:
+        value, reached = ast.literal_eval(text)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return text, False
+    return str(value), bool(reached)
+
+
+def _vote(claim: _ReviewClaim, result: tuple[str, bool], base: tuple[str, bool], files: Files) -> Vote:
+    (value, reached), (earlier, _) = result, base
     lines = files.get(claim.path, b"").count(b"\n") + 1
     if claim.path not in files or not 0 < claim.line <= lines:
         return Vote(check=claim.place, correct=False, reason="there is no such line")
-    if earlier and value and not is_same(earlier, value):
+    if reached and earlier and value and not is_same(earlier, value):
         why = f"confirmed: {claim.call[:80]} gives {value[:60]}, and gave {earlier[:60]} before the change"
         return Vote(check=claim.place, correct=True, reason=why)
-    if not earlier and value.startswith(RAISES):
+    if reached and not earlier and value.startswith(RAISES) and value != WRONG_KIND:
         return Vote(check=claim.place, correct=True, reason=f"confirmed: {claim.call[:80]} {value[:60]}")
     shown = f"; {claim.call[:80]} gives {value[:60]}" if value else ""
+    shown += ", and does not run this line" if value and not reached else ""
     return Vote(check=claim.place, correct=None, reason=f"unconfirmed: {claim.text[:100]}{shown}"[:300])

@@ -3,7 +3,9 @@
 Nothing here is proof against code that is written to deceive its check: a person reads the difference.
 """
 
+import ast
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,24 +13,27 @@ from agent0.events.values import Vote
 from agent0.ports.sandbox import Sandbox
 from agent0.tasks.mining.mutations import compiles, mutated, mutations_of
 from agent0.tools.snapshots import Files
-from agent0.verification.solutions.check_runs import NO_TESTS, CheckRun, RepositoryCheck
+from agent0.verification.repositories.code_measures import measures_of
+from agent0.verification.solutions.check_runs import NO_TESTS, CheckRun, RepositoryCheck, UnsaidError, quoted
 from agent0.verification.solutions.code_measures import (
-    complexity,
+    docstring_fault,
     parsed,
     public_names,
     repeated,
+    text_run,
     trees,
     without_docstrings,
 )
+from agent0.verification.solutions.equal_behaviour import behaviour_vote
+from agent0.verification.solutions.new_tests import new_test_votes
 from agent0.verification.solutions.patches import changed_paths, hunks, is_text, patched, without
 from agent0.verification.solutions.repository_job import RepositoryJob, Verb
 
-MOST_HUNKS, MUTANTS, SURVIVORS = 8, 16, 4
-"""Hunks left out one by one; wrong versions that are drawn, and how many of those that tests miss are tried again."""
-
-
-class UnsaidError(Exception):
-    """The sandbox itself failed; the message says how."""
+MOST_HUNKS, MUTANTS, SURVIVORS = 32, 16, 4
+"""Parts of a change that are left out one by one; wrong versions that are drawn, and how many of those that tests miss
+are tried again."""
+GROWTH = 1.1
+"""By how much simpler code may be longer, in nodes of its syntax tree."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,8 @@ async def solution_votes(job: RepositoryJob, before: Files, work: Files, sandbox
     first = await solution.check(before)
     last = await solution.check(solution.after)
     votes = [_before(job.verb, first), _after(first, last)]
+    if votes[-1].correct and job.verb == "test":
+        votes += await new_test_votes(job, before, solution.after, last, sandbox)
     return votes if not votes[-1].correct else [*votes, *await _MORE[job.verb](solution)]
 
 
@@ -93,16 +100,16 @@ def _after(first: CheckRun, last: CheckRun) -> Vote:
 
 
 async def _fix(solution: Solution) -> list[Vote]:
-    """Without any of its hunks the check fails."""
-    parts = list(hunks(solution.before, solution.after))
-    name = "only what is needed"
-    if len(parts) > MOST_HUNKS:
-        return [Vote(check=name, correct=None, reason=f"{len(parts)} hunks are too many to leave out one by one")]
+    """Without any of its hunks the check fails; of many, without any group of those that follow each other."""
+    all_hunks = list(hunks(solution.before, solution.after))
+    step = -(-len(all_hunks) // MOST_HUNKS)
+    parts = [all_hunks[first : first + step] for first in range(0, len(all_hunks), step)]
+    name, kind = "only what is needed", "hunks" if step == 1 else f"groups of {step} hunks"
     for part in parts if len(parts) > 1 else ():
         if (await solution.check(without(part, solution.before, solution.after))).passes:
-            why = f"it passes without the change of {part.path}, line {part.first + 1}"
+            why = f"it passes without the change of {part[0].path}, line {part[0].first + 1}"
             return [Vote(check=name, correct=False, reason=why)]
-    return [Vote(check=name, correct=True, reason=f"hunks without which it fails: {len(parts)} of {len(parts)}")]
+    return [Vote(check=name, correct=True, reason=f"{kind} without which it fails: {len(parts)} of {len(parts)}")]
 
 
 async def _test(solution: Solution) -> list[Vote]:
@@ -127,51 +134,61 @@ def _misses(run: CheckRun) -> bool:
 
 
 async def _refactor(solution: Solution) -> list[Vote]:
-    """Complexity or repetition went down, and no public name is gone."""
+    """Complexity or repetition went down by what is asked for, no public name is gone, and calls give the same."""
     paths = [path for path in solution.code if path in solution.changed]
-    before, after = (trees(files, paths) for files in (solution.before, solution.after))
-    branches, copies = ([sum(map(complexity, side)), repeated(side)] for side in (before, after))
-    less = any(new < old for old, new in zip(branches, copies, strict=True))
-    why = f"complexity {branches[0]} -> {copies[0]}, repeated statements {branches[1]} -> {copies[1]}"
-    gone = _public(solution.before, paths) - _public(solution.after, paths)
-    names = Vote(check="public names", correct=not gone, reason=f"gone: {sorted(gone)[0]}" if gone else "all are there")
-    return [Vote(check="simpler", correct=less, reason=why), names]
+    sides = [trees(files, paths) for files in (solution.before, solution.after)]
+    (old, new), (repeats, fewer) = (measures_of(side) for side in sides), map(repeated, sides)
+    saved = old.complexity - new.complexity + repeats - fewer
+    text = text_run(sides[1]) - text_run(sides[0])
+    why = f"it runs text: {min(text)}; " if text else ""
+    why += f"complexity {old.complexity} -> {new.complexity}, repeated statements {repeats} -> {fewer}, "
+    why += f"size {old.size} -> {new.size}; asked for: the first two fall by {solution.job.less}"
+    less = saved >= solution.job.less and new.size <= GROWTH * old.size and not text
+    gone = {*_public(solution.before, paths)} - {*_public(solution.after, paths)}
+    lost = f"gone: {' '.join(min(gone))}" if gone else "all are there"
+    votes = [Vote(check="simpler", correct=less, reason=why), Vote(check="public names", correct=not gone, reason=lost)]
+    equal = (solution.job, solution.before, solution.after, paths, solution.sandbox)
+    return [*votes, await behaviour_vote(*equal)] if less and not gone else votes
 
 
-def _public(files: Files, paths: Sequence[str]) -> set[str]:
+def _public(files: Files, paths: Sequence[str]) -> dict[tuple[str, str], ast.AST]:
+    """Public names of files, by path and dotted name."""
     named = ((path, parsed(files[path])) for path in paths if path in files)
-    return {name for path, tree in named if tree is not None for name, _ in public_names(tree, path)}
+    return {(path, name): node for path, tree in named if tree is not None for name, node in public_names(tree, path)}
 
 
 async def _document(solution: Solution) -> list[Vote]:
-    """Nothing but docstrings changed, they cover every public name, and their doctests pass."""
+    """Nothing but docstrings changed, they cover every public name and say more than it, and their doctests pass."""
     same = all(_is_documented_only(solution, path) for path in solution.changed)
-    missing = [
-        f"{path}: {name}"
-        for path in solution.code
-        if path in solution.after and (tree := parsed(solution.after[path])) is not None
-        for name, documented in public_names(tree, path)
-        if not documented
+    texts = [
+        {key: ast.get_docstring(node) or "" for key, node in _public(files, solution.code).items()}  # type: ignore[arg-type]  # modules, classes and functions
+        for files in (solution.before, solution.after)
     ]
-    command = f"pytest -q --doctest-modules {' '.join(map(_quoted, solution.code))}"
+    written = {key: text for key, text in texts[1].items() if not text or text != texts[0].get(key)}
+    nodes, others = _public(solution.after, solution.code), Counter(texts[1].values())
+    repeats = {text for text, count in others.items() if count > 1}
+    missing = [
+        f"{path}: {name} {fault}"
+        for path, name in written
+        if (fault := docstring_fault(name, nodes[path, name], repeats))
+    ]
+    command = f"pytest -q --doctest-modules {' '.join(map(quoted, solution.changed))}"
     doctests = RepositoryCheck(command, solution.job.seconds, solution.job.modules)
-    run = await solution.check(solution.after, doctests)
-    why = f"{len(missing)} are without, such as {missing[0]}" if missing else "all have a docstring"
-    return [
+    why = f"{len(missing)} of {len(nodes)}, such as {missing[0]}" if missing else f"all {len(nodes)} have a docstring"
+    votes = [
         Vote(check="docstrings alone", correct=same, reason="" if same else "something else changed"),
         Vote(check="public names", correct=not missing, reason=why),
-        Vote(check="doctests", correct=_misses(run), reason=run.summary),
     ]
+    if missing or not same:
+        return votes
+    run = await solution.check(solution.after, doctests)
+    return [*votes, Vote(check="doctests", correct=_misses(run), reason=run.summary)]
 
 
 def _is_documented_only(solution: Solution, path: str) -> bool:
     before, after = (parsed(files.get(path, b"")) for files in (solution.before, solution.after))
     both = path in solution.before and path in solution.after and path.endswith(".py")
     return both and before is not None and after is not None and without_docstrings(before) == without_docstrings(after)
-
-
-def _quoted(path: str) -> str:
-    return "'" + path.replace("'", "'\\''") + "'"
 
 
 _MORE: Mapping[Verb, Callable[[Solution], Awaitable[list[Vote]]]] = {

@@ -8,9 +8,10 @@ from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.tools.snapshots import answered_folder, load
 from agent0.verification.panel import VerificationContext
+from agent0.verification.solutions.check_runs import UnsaidError
 from agent0.verification.solutions.repository_job import RepositoryJob
 from agent0.verification.solutions.review_claims import review_votes
-from agent0.verification.solutions.solution_votes import UnsaidError, solution_votes
+from agent0.verification.solutions.solution_votes import solution_votes
 from agent0.verification.verifiers import Verdict, verifier
 from agent0.verification.work_folders import folder_verdicts
 
