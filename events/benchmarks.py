@@ -9,6 +9,9 @@ from agent0.events.base import TOKEN, Event, sha256
 from agent0.events.values import Artifact, Conversation, End, ReliabilityBin, Usage
 
 Mode = Literal["tools", "plain"]
+Control = Literal["", "visible", "refined"]
+"""How samples in work folders come about: ``visible`` ones are checked by what the student can see, ``refined`` ones as
+well, and each goes on from what the one before it left, greedily."""
 
 
 class BenchmarkStarted(Event):
@@ -27,6 +30,7 @@ class BenchmarkStarted(Event):
     files: dict[str, str]
     versions: dict[str, str] = Field(default_factory=dict)
     """Benchmark -> digest of its prompt and judge."""
+    control: Control = ""
 
 
 class ItemScored(Event):

@@ -40,7 +40,7 @@ ELSEWHERE = {
         "router evaluate", "router compress", "experiment reroute", "projections rollback",
     ),
     "programs in the sandbox, whose tests are elsewhere": ("hack-test", "sandbox top", "sandbox test", "tool call",
-        "env add", "env rm", "env serve", "task generate", "solve fix", "solve test",
+        "bench controls", "env add", "env rm", "env serve", "task generate", "solve fix", "solve test",
         "solve review", "solve refactor", "solve document"),
     "a run that waits, or attempts that a person reviews": ("run cancel", "run pause", "run priority", "run resume",
         "task review", "log init", "run diff", "experiment compare"),

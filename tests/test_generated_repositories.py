@@ -17,9 +17,11 @@ from agent0.infra.storage.datasets import LocalQuestions
 from agent0.ports.sandbox import Sandbox
 from agent0.settings import QuestionsConfig
 from agent0.tasks.mining.generated import LEVELS, generated
+from agent0.tasks.mining.statements import shown_calls
 from agent0.tools.snapshots import load
 from agent0.verification.repositories.hidden_values import HiddenValues, is_same
 from agent0.verification.repositories.mined_task import MinedSolution, MinedTask, hidden_tests_of
+from agent0.verification.repositories.visible_check import visible_check
 from tests.kept_open import one_sandbox
 from tests.terminal import agent0
 
@@ -67,6 +69,29 @@ def test_tasks_show_what_is_wrong_and_hide_what_decides(folder: Path) -> None:
         assert shown and set(shown) < set(solution.fail_to_pass), "more is wrong than is shown"
         wrong = "".join(data.decode() for path, data in tree.items() if path.startswith("tests/"))
         assert not any(f"{call.partition(': ')[2]} ==" in wrong for call in solution.fail_to_pass)
+
+
+def test_the_calls_that_a_statement_shows_tell_the_bug_from_its_repair(folder: Path) -> None:
+    asyncio.run(_seen(folder))
+
+
+async def _seen(folder: Path) -> None:
+    sandbox, artifacts = await port_openers.open_sandbox(), FileArtifacts(folder)
+    rows = questions(LocalQuestions(), QuestionsConfig(file=str(folder))).rows.tasks
+    rows = tuple({entry.task.level: entry for entry in rows}.values())
+    solutions = {task.id: solution for task, solution in read(folder)}
+    for entry in rows:
+        assert entry.row.repository
+        tree = load(entry.row.repository.tree, artifacts)
+        repaired = tree | load(solutions[entry.row.id].code, artifacts)
+        noted = {path: data + b"\n# Looked at.\n" for path, data in tree.items()}
+        shown = shown_calls(entry.task.question)
+        assert len(shown) == entry.task.question.count("it is to be")
+        right, wrong = [await visible_check(entry.task, tree, work, sandbox) for work in (repaired, noted)]
+        assert right.score == wrong.score + len(shown) and f"{len(shown)} are not" in wrong.output
+        assert (await visible_check(entry.task, tree, tree, sandbox)).score == 0
+        emptied = {path: b"" if path.startswith("tests/") else data for path, data in noted.items()}
+        assert (await visible_check(entry.task, tree, emptied, sandbox)).score == wrong.score, "tests are the task's"
 
 
 def test_only_a_repair_is_right(folder: Path) -> None:

@@ -50,6 +50,7 @@ COMMANDS: Mapping[str, str | Noun] = {
             "runs": "evaluation.bench_runs:runs",
             "run": "evaluation.bench:run",
             "compare": "evaluation.bench:compare",
+            "controls": "evaluation.bench_controls:controls",
             "regression": "evaluation.regression:regression",
             "baseline": "evaluation.baseline:baseline",
             "report": "evaluation.bench_report:bench_report",

@@ -18,6 +18,7 @@ agent0 bench run gsm8k,mbpp --data rows --limit 50
 agent0 bench run all --data rows --checkpoint LAST/student-1
 agent0 bench run --resume bench-0f3a9c --data rows
 agent0 bench compare bench-1a2b3c bench-4d5e6f
+agent0 bench controls repairs -n 4 --prompt compact --model qwen2.5-coder-0.5b-instruct
 agent0 bench regression main branch --plan
 agent0 bench regression main branch --write comment.md
 agent0 bench regression bench-1a2b3c bench-4d5e6f

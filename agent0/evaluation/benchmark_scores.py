@@ -1,12 +1,14 @@
 """From scored items to benchmark results: one score per benchmark and mode, a results file as lm-eval writes it,
 comparisons."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from agent0.errors import OperationError
 from agent0.events.benchmarks import BenchmarkScored, BenchmarkStarted, ItemScored, Mode
+from agent0.events.values import Usage
 from agent0.ports.models import Likely
 from agent0.stats.intervals import quantile, wilson
 from agent0.stats.paired_tests import FELL, IMPROVED, UNSHOWN, Difference, agreeing, compare, holm, pass_at_k
@@ -15,6 +17,9 @@ from agent0.stats.regression_rule import Regression, RegressionRule
 Key = tuple[str, Mode]
 LIKELY = ("acc", "acc_norm")
 """By the likelihood of given choices: never to be compared with the accuracy of replies."""
+VISIBLE = "visible"
+"""The metric of a sample that has how many visible tests pass."""
+Choice = Callable[[Sequence[ItemScored]], ItemScored]
 NAMES: Mapping[str, str] = {"tools": "with tools", "plain": "without tools"}
 
 
@@ -229,3 +234,73 @@ def chosen_by(likely: Sequence[Likely], gold: int) -> dict[str, float]:
     plain = [choice.logprob for choice in likely]
     normed = [choice.logprob / max(choice.characters, 1) for choice in likely]
     return {"acc": float(plain.index(max(plain)) == gold), "acc_norm": float(normed.index(max(normed)) == gold)}
+
+
+@dataclass(frozen=True)
+class Control:
+    """A control with the sample that it ends with at each item, and the tokens of the ``attempts`` that it makes at
+    each. Who chooses among samples sees what a student sees, and no verdict."""
+
+    name: str
+    attempts: int
+    items: tuple[ItemScored, ...]
+    usage: Usage
+
+
+def by_majority(samples: Sequence[ItemScored]) -> ItemScored:
+    """The first sample with the most frequent answer: equal work folders are equal answers; none is no answer."""
+    counts = Counter(sample.answer for sample in samples if sample.answer is not None)
+    most = counts.most_common(1)[0][0] if counts else None
+    return next(sample for sample in samples if sample.answer == most)
+
+
+def by_visible_tests(samples: Sequence[ItemScored]) -> ItemScored:
+    """The majority of those samples that pass the most visible tests."""
+    best = max(sample.metrics[VISIBLE] for sample in samples)
+    return by_majority([sample for sample in samples if sample.metrics[VISIBLE] == best])
+
+
+def last_of(samples: Sequence[ItemScored]) -> ItemScored:
+    """Return the last one of ``samples``, with which refining ended."""
+    return samples[-1]
+
+
+def controls_of(sampled: Sequence[ItemScored], refined: Sequence[ItemScored], attempts: int) -> list[Control]:
+    """Single greedy, then each control at 2 and at ``attempts`` attempts: of ``sampled`` ones, which are drawn apart,
+    and ``refined`` ones, each of which goes on from the one before it, the first being greedy."""
+    return [
+        _control("greedy", 1, refined, last_of),
+        *(
+            control
+            for count in sorted({2, attempts})
+            for control in (
+                *([_control("majority", count, sampled, by_majority)] if count > 2 else []),
+                _control("best by visible tests", count, sampled, by_visible_tests),
+                _control("self-refine", count, refined, last_of),
+            )
+        ),
+    ]
+
+
+def prompted(name: str, items: Sequence[ItemScored]) -> Control:
+    """Make the control of single greedy attempts under the prompt ``name``."""
+    return _control(f"prompt {name}", 1, items, last_of)
+
+
+def _control(name: str, attempts: int, samples: Sequence[ItemScored], choose: Choice) -> Control:
+    by_item = _first(samples, attempts)
+    used = [sample.usage for part in by_item.values() for sample in part]
+    usage = Usage(
+        prompt_tokens=sum(each.prompt_tokens for each in used),
+        completion_tokens=sum(each.completion_tokens for each in used),
+    )
+    return Control(name, attempts, tuple(choose(part) for part in by_item.values()), usage)
+
+
+def _first(samples: Sequence[ItemScored], count: int) -> Mapping[str, list[ItemScored]]:
+    """The first ``count`` samples of each item, in order."""
+    by_item: dict[str, list[ItemScored]] = {}
+    for sample in sorted(samples, key=lambda each: (each.item, each.sample)):
+        if sample.sample < count:
+            by_item.setdefault(sample.item, []).append(sample)
+    return by_item

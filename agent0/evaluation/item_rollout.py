@@ -211,16 +211,20 @@ def _verify(run: RunState, ports: RolloutPorts) -> Verify:
     return Verify(ports.verifier_sandbox, context, files)
 
 
-async def attempt_task(task: Task, conditions: Conditions, verify: Verify) -> tuple[AttemptResult, Verdict]:
+async def attempt_task(
+    task: Task, conditions: Conditions, verify: Verify, asked: Task | None = None
+) -> tuple[AttemptResult, Verdict]:
     """Attempt ``task`` once as a run's student does, over turns in its work folder where it has one; returns the
-    attempt and its verdict. Errors as for ``solve_item``."""
+    attempt and its verdict on ``task``. ``asked`` is how the student is asked for it, None: as it is. Errors as for
+    ``solve_item``."""
+    asked = asked or task
     config = student_of(conditions.config, task)
     conditions = replace(conditions, config=config, prefill=conditions.prefill if config.uses_tools else "")
     if task.row and task.row.repository:
         keep_repository(task.row.repository, verify.files(), conditions.artifacts)
-        conditions = replace(conditions, start=start_folder(task), by_files=True)
+        conditions = replace(conditions, start=start_folder(asked), by_files=True)
     async with in_episode(task, conditions, verify.context.environments) as ports:
-        solved = await solve(task, student_prompt(ports.config, task.domain, long=task.kind == "long"), ports)
+        solved = await solve(asked, student_prompt(ports.config, task.domain, long=task.kind == "long"), ports)
     if program := program_of(task, _written(solved)):
         solved = replace(solved, answer=program, end="answered" if solved.end in UNANSWERED else solved.end)
     return solved, await verify.verdict(task, solved.answer, conditions.artifacts)

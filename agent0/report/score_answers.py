@@ -86,6 +86,29 @@ def prompts_answer(
     ]
 
 
+def controls_answer(controls: Sequence[Row], equal: Sequence[Row], provider: str) -> list[str]:
+    """Sum up controls that were scored on the same tasks, each beside single greedy attempts, which come first, and
+    those with as many attempts as each other (``equal``); ``provider`` made the attempts."""
+    first, *others = controls
+    shown = (
+        f"{_attempts(row)} {row['accuracy']:.1%} ({row['lower95']:.1%} to {row['upper95']:.1%})" for row in controls
+    )
+    compared = (f"{_attempts(row)} less greedy {claim_words(row['difference'])}" for row in others)
+    limits = ["anything of other tasks, samples or rounds", *_few([first["n"]])]
+    if provider == "scripted":
+        limits = ["anything of a model: the scripted student replays references"]
+    return [
+        f"{first['benchmark']}, {first['n']} tasks: {'; '.join(shown)}.",
+        f"{'; '.join(compared)}.",
+        *(f"{_attempts(row)} less {row['less']} {claim_words(row)}." for row in equal),
+        f"Not to be claimed: {'; '.join(limits)}.",
+    ]
+
+
+def _attempts(row: Row) -> str:
+    return row["control"] if row["attempts"] == 1 else f"{row['control']} of {row['attempts']}"
+
+
 def _prompt_cost(row: Row) -> str:
     tokens = f"{row['read']:,} tokens read, {row['written']:,} written"
     time = "" if row["seconds"] is None else f", {row['seconds']:.0f} s"

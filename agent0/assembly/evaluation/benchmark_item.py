@@ -1,7 +1,7 @@
 """Part of the rim: one item of a benchmark is asked, answered, judged, and becomes the event that says so."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from agent0.evaluation.benchmarks.rows.question_file import folder_student
 from agent0.evaluation.failure_modes import error_type
 from agent0.evaluation.item_rollout import Verify, attempt_task, judged_reply
 from agent0.events.base import sha256
-from agent0.events.benchmarks import ItemScored, Mode
+from agent0.events.benchmarks import Control, ItemScored, Mode
 from agent0.events.values import Artifact, Task
 from agent0.grading import Grade
 from agent0.infra.log.event_log import Log
@@ -32,8 +32,9 @@ from agent0.rollout.student import Conditions, solve, start_folder, student_prom
 from agent0.rollout.workspace_store import Scratch
 from agent0.settings import PolicyConfig, QuestionsConfig, StudentConfig
 from agent0.tools.cache import ToolCache
-from agent0.tools.snapshots import answered_folder, entries, save
+from agent0.tools.snapshots import answered_folder, entries, load, save
 from agent0.verification.panel import VerificationContext
+from agent0.verification.repositories.visible_check import refined_question, visible_check
 from agent0.verification.verifiers import Verdict
 
 
@@ -49,6 +50,7 @@ class Plan:
     limit: int = 0
     seed: int = 0
     at_once: int = 128
+    control: Control = ""
     checkpoint: str = "base"
     adapter: Artifact | None = None
     questions: QuestionsConfig = field(default_factory=QuestionsConfig)
@@ -82,7 +84,26 @@ class BenchmarkContext:
         return self.questions.files(QuestionsConfig(file=path))
 
 
-async def score_sample(bench: BenchmarkContext, entry: Benchmark, item: Item, mode: Mode, sample: int) -> ItemScored:
+@dataclass
+class FolderRounds:
+    """Attempts at one task in a row: the store of their work folders, and how the next one is asked (None: as the task
+    says)."""
+
+    artifacts: Scratch = field(default_factory=Scratch)
+    asked: Task | None = None
+
+
+async def score_samples(
+    bench: BenchmarkContext, entry: Benchmark, item: Item, mode: Mode, samples: Sequence[int]
+) -> list[ItemScored]:
+    """Generate and judge ``samples`` of one item in a row: where they are refined, each goes on from the one before."""
+    rounds = FolderRounds()
+    return [await score_sample(bench, entry, item, mode, sample, rounds) for sample in samples]
+
+
+async def score_sample(
+    bench: BenchmarkContext, entry: Benchmark, item: Item, mode: Mode, sample: int, rounds: FolderRounds | None = None
+) -> ItemScored:
     """Generate and judge one sample of one item; return its ``ItemScored``."""
     config = student_for(entry, bench.actor, mode)
     prompt_parts = student_prompt(config, entry.domain)
@@ -90,7 +111,7 @@ async def score_sample(bench: BenchmarkContext, entry: Benchmark, item: Item, mo
     verdict: Grade | Verdict
     metrics: Mapping[str, float]
     if entry.in_folders:
-        solved, verdict, metrics = await _in_folder(bench, entry, item, conditions)
+        solved, verdict, metrics = await _in_folder(bench, entry, item, conditions, rounds or FolderRounds())
     else:
         task = Task(question=item.question, domain=entry.domain, family=entry.name, level=1, canonical=item.id)
         solved = await solve(task, prompt_parts, conditions)
@@ -124,17 +145,33 @@ def student_for(entry: Benchmark, actor: StudentConfig, mode: Mode) -> StudentCo
 
 
 async def _in_folder(
-    bench: BenchmarkContext, entry: Benchmark, item: Item, conditions: Conditions
+    bench: BenchmarkContext, entry: Benchmark, item: Item, conditions: Conditions, rounds: FolderRounds
 ) -> tuple[AttemptResult, Verdict, Mapping[str, float]]:
     """The attempt at a task in its work folder or environment, its verdict, and the share that was earned where parts
-    count."""
+    count; in a control, what the student can see of it, too."""
     task, files = Task.model_validate_json(item.data), bench.folder(entry.source)
-    conditions = replace(conditions, artifacts=Scratch())
+    conditions = replace(conditions, artifacts=rounds.artifacts)
     if conditions.config.provider == "scripted" and start_folder(task):
         conditions = replace(conditions, model=ReplayedTurns(await asyncio.to_thread(reference_turns, task, files)))
     verify = Verify(bench.verifier, VerificationContext(environments=bench.environments), lambda: files)
-    solved, verdict = await attempt_task(task, conditions, verify)
-    return solved, verdict, {} if verdict.credit is None else {"credit": verdict.credit}
+    solved, verdict = await attempt_task(task, conditions, verify, rounds.asked)
+    metrics = {} if verdict.credit is None else {"credit": verdict.credit}
+    if bench.plan.control:
+        metrics["visible"] = await _seen(bench, task, answered_folder(solved.answer), rounds)
+    return solved, verdict, metrics
+
+
+async def _seen(bench: BenchmarkContext, task: Task, left: Artifact | None, rounds: FolderRounds) -> float:
+    """The score of the visible check of the work folder ``left``; where samples are refined, the next goes on there."""
+    tree = left or start_folder(task)
+    before, work = [await asyncio.to_thread(load, each, rounds.artifacts) for each in (start_folder(task), tree)]
+    check = await visible_check(task, before, work, bench.verifier)
+    if bench.plan.control == "refined":
+        assert task.row is not None and task.row.repository is not None  # noqa: S101 - read so
+        row = task.row.model_copy(update={"repository": task.row.repository.model_copy(update={"tree": tree})})
+        question = refined_question(task, before, work, check)
+        rounds.asked = task.model_copy(update={"question": question, "row": row})
+    return check.score
 
 
 def reference_turns(task: Task, files: Artifacts) -> tuple[str, ...]:
@@ -173,7 +210,7 @@ async def _conditions(
         seed=int(sha256(f"{bench.plan.seed} {entry.name} {item.id} {sample}")[:12], 16),
         adapter=bench.plan.adapter,
         group=bench.run,
-        temperature=0.0 if bench.plan.samples == 1 else None,
+        temperature=0.0 if bench.plan.samples == 1 or bench.plan.control == "refined" else None,
         cache=bench.cache,
         policy=bench.policy,
         start=await asyncio.to_thread(save, files, bench.artifacts) if files else None,

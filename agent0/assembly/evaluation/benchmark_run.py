@@ -12,7 +12,7 @@ from functools import partial
 from importlib.metadata import version as installed
 from pathlib import Path
 
-from agent0.assembly.evaluation.benchmark_item import BenchmarkContext, score_sample, student_for
+from agent0.assembly.evaluation.benchmark_item import BenchmarkContext, score_samples, student_for
 from agent0.assembly.evaluation.benchmark_item import Plan as Plan
 from agent0.assembly.evaluation.rollout_ports import open_rollout_ports
 from agent0.assembly.evaluation.server_wait import ServerWait
@@ -124,6 +124,7 @@ async def begun_plan(settings: Settings, run: str, folder: Path) -> tuple[Settin
         samples=begun.samples,
         limit=begun.limit,
         seed=begun.seed,
+        control=begun.control,
         checkpoint=begun.checkpoint,
         adapter=begun.adapter,
         questions=settings.run.questions,
@@ -212,6 +213,7 @@ def _began(
         samples=plan.samples,
         limit=plan.limit,
         seed=plan.seed,
+        control=plan.control,
         actor=actor.model_dump(mode="json"),
         adapter=plan.adapter,
         checkpoint=plan.checkpoint,
@@ -284,28 +286,31 @@ async def _score(bench: BenchmarkContext, entry: Benchmark, items: Sequence[Item
         return
     earlier = [item for item in bench.scored if (item.benchmark, item.mode) == (entry.name, mode)]
     done = {(item.item, item.sample) for item in earlier}
-    todo = [(i, s) for s in range(bench.plan.samples) for i in items if (i.id, s) not in done]
-    room, whole = asyncio.Semaphore(bench.plan.at_once), len(earlier) + len(todo)
+    numbers = range(bench.plan.samples)
+    parts = [numbers] if bench.plan.control == "refined" else [range(s, s + 1) for s in numbers]
+    todo = [(i, part) for part in parts for i in items if not all((i.id, s) in done for s in part)]
+    left = sum(len(part) for _, part in todo)
+    room, whole = asyncio.Semaphore(bench.plan.at_once), len(earlier) + left
 
     def say() -> None:
         right = sum(item.correct is True for item in earlier)
         report(Progress(entry.name, mode, len(earlier), whole, right, earlier, bench.actor.price, bench.plan.at_once))
 
-    async def score_item(item: Item, sample: int) -> None:
+    async def score_item(item: Item, part: Sequence[int]) -> None:
         async with room:
-            scored = await bench.wait.through(partial(score_sample, bench, entry, item, mode, sample))
-            await bench.log.append([scored_event(bench.run, scored)])
-        bench.scored.append(scored)
-        earlier.append(scored)
+            scored = await bench.wait.through(partial(score_samples, bench, entry, item, mode, part))
+            await bench.log.append([scored_event(bench.run, each) for each in scored])
+        bench.scored += scored
+        earlier.extend(scored)
         say()
 
     say()
     start = time.monotonic()
     async with asyncio.TaskGroup() as group:
-        for item, sample in todo:
-            group.create_task(score_item(item, sample))
+        for item, part in todo:
+            group.create_task(score_item(item, part))
     if todo:
-        bench.paces[entry.name, mode] = len(todo) / max(time.monotonic() - start, 1e-6)
+        bench.paces[entry.name, mode] = left / max(time.monotonic() - start, 1e-6)
 
 
 def scored_event(run: str, scored: ItemScored) -> Recorded:

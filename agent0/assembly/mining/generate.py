@@ -27,7 +27,7 @@ from agent0.ports.sandbox import Sandbox
 from agent0.settings import SandboxSettings
 from agent0.tasks.mining.documented import documented
 from agent0.tasks.mining.generated import BUGS, DrawnCall, generated
-from agent0.tasks.mining.statements import bug_statement
+from agent0.tasks.mining.statements import bug_statement, shown_difference
 from agent0.verification.repositories import hidden_tests
 from agent0.verification.repositories.hidden_values import HiddenCalls, is_same
 from agent0.verification.repositories.mined_task import MinedSolution, MinedTask, TrialRecord
@@ -217,11 +217,8 @@ def _written(drawn: Drawn, folder: MinedFolder) -> tuple[MinedTask, MinedSolutio
 
 def _difference(drawn: Drawn, case: DrawnCall) -> str:
     """What a call gives with the bugs, and what it is to give."""
-    value = drawn.changed[case]
-    of_class = f"{case.function} lists what these methods of a {repository_of(drawn).title} return; " * (
-        case.function == "after"
-    )
-    return f"{of_class}it is to be {drawn.expected[case]}, and {value if value.startswith(RAISES) else f'is {value}'}"
+    title = repository_of(drawn).title if case.function == "after" else ""
+    return shown_difference(title, drawn.expected[case], drawn.changed[case])
 
 
 _WRITTEN = {

@@ -18,12 +18,13 @@ CASES, SHOWN_CASES = 30, 2
 """Cases of a function that decide, and further ones that the student has."""
 _NAMES = ("basket", "harbor", "meadow", "kettle", "lantern", "orchard", "pebble", "quarry", "saddle", "timber")
 _MODULES = ("series", "figures", "reports", "keeper")
-_AFTER = """
+AFTER = """
 
 def after(steps):
     keeper = {title}()
     return [getattr(keeper, name)(*arguments) for name, *arguments in steps]
 """
+"""What calls of a class's methods are written with."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class GeneratedRepository:
 
     def prelude(self, module: str) -> str:
         """What the cases of a module call beside its own names."""
-        return _AFTER.format(title=self.title) if self.title and module == _MODULES[3] else ""
+        return AFTER.format(title=self.title) if self.title and module == _MODULES[3] else ""
 
     def examples(self, cases: Sequence[DrawnCall], expected: Mapping[DrawnCall, str]) -> dict[str, bytes]:
         """Test files of ``cases``, one for each module."""

@@ -3,17 +3,48 @@
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from agent0.tasks.mining.docstring_grammar import FORMS
+from agent0.tasks.mining.generated import AFTER
 
 MOST_FAILURES, LONGEST = 3, 12_000
 """Failures that a statement names; characters of a statement."""
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 """Another in each run."""
+_SHOWN = re.compile(
+    r"^- (\w+): (\w+\(.*\)): (?:after lists what these methods of a (\w+) return; )?it is to be (.*), and "
+    r"(?:is|raises) .*$",
+    re.MULTILINE,
+)
 _RULES = (
     "Change files of the package alone. Your work is judged by its tests, of which not all are in your folder; "
     "changes to tests do not count."
 )
+
+
+@dataclass(frozen=True)
+class ShownCall:
+    """A call over the names of ``module``, after ``prelude`` was run there, and the text of what it is to give."""
+
+    module: str
+    prelude: str
+    expression: str
+    expected: str
+
+
+def shown_difference(title: str, expected: str, value: str) -> str:
+    """Say what a call gives and what it is to give; ``title`` is the class that it makes, empty for none."""
+    of_class = f"after lists what these methods of a {title} return; " if title else ""
+    return f"{of_class}it is to be {expected}, and {value if value.startswith('raises ') else f'is {value}'}"
+
+
+def shown_calls(statement: str) -> list[ShownCall]:
+    """Read the calls that the statement of a generated bug shows; of other statements none."""
+    return [
+        ShownCall(module, AFTER.format(title=title) if title else "", expression, expected)
+        for module, expression, title, expected in _SHOWN.findall(statement)
+    ]
 
 
 def bug_statement(package: str, version: str, failures: Mapping[str, str], count: int = 0, bugs: int = 1) -> str:
