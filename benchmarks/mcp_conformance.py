@@ -1,7 +1,7 @@
 """Whether our MCP server and client pass the protocol's own conformance suite.
 
 ``make conformance`` installs the suite in build/conformance and runs ``python -m benchmarks.mcp_conformance --write``:
-the server as it is served over HTTP, with four things added that the suite asks for by name, and the client as a run
+the server as it is served over HTTP, with six things added that the suite asks for by name, and the client as a run
 uses it. What fails because we do not offer it is named so; any other failure ends the command with 1.
 """
 
@@ -18,11 +18,11 @@ from pathlib import Path
 
 from agent0.api.mcp import serve_mcp_http
 from agent0.assembly.runtime.mcp_tools import mcp_application
-from agent0.cli.tools.mcp_server import readings
+from agent0.cli.tools.mcp_server import offered_prompts, readings
 from agent0.config.loading import load
 from agent0.errors import ConfigError
 from agent0.infra.mcp import http, messages
-from agent0.tools.definition import OfferedTool
+from agent0.tools.definition import OfferedPrompt, OfferedTool
 from benchmarks.measured_page import write
 
 ROOT = Path(__file__).parents[1]
@@ -34,14 +34,29 @@ Answer = Callable[[Mapping[str, object]], Awaitable[tuple[str, bool]]]
 WAIT_S = 30
 NOT_OFFERED: Mapping[str, str] = {
     r"sep-2322-.*|elicitation-sep1034-client-.*": "answers to a server",
-    r"(prompts|completion|logging)-.*|caching|resources-(un)?subscribe|tools-call-with-(progress|logging)": (
-        "prompts, completions, notifications"
+    r"(completion|logging)-.*|resources-(un)?subscribe|tools-call-with-(progress|logging)": (
+        "completions, notifications"
     ),
-    r"tools-call-(image|audio|embedded-resource|mixed-content)|resources-read-binary": "anything but text",
+    r"(tools-call|prompts-get)-(with-)?(image|audio|embedded-resource|mixed-content)|resources-read-binary": (
+        "anything but text"
+    ),
     r"(input-required-|tools-call-(sampling|elicitation)|elicitation-).*|server-stateless": "questions to a client",
     r"auth/.*": "OAuth (not run)",
 }
 """Scenarios that fail, and what they need that we do not offer."""
+
+
+def prompt_fixtures() -> list[OfferedPrompt]:
+    """Make the prompts that the suite expects of every server, as far as they are text."""
+
+    async def write(arguments: Mapping[str, str]) -> str:
+        return f"This is a simple prompt for testing. {' '.join(arguments.values())}"
+
+    both = {"arg1": "the first", "arg2": "the second"}
+    return [
+        OfferedPrompt("test_simple_prompt", "A prompt.", {}, write),
+        OfferedPrompt("test_prompt_with_arguments", "A prompt.", both, write),
+    ]
 
 
 def fixtures() -> list[OfferedTool]:
@@ -130,10 +145,12 @@ async def check(url: str, revision: str, folder: Path) -> list[Row]:
 async def measure() -> Mapping[str, list[Row]]:
     """The rows of ``check`` for each revision."""
     with tempfile.TemporaryDirectory() as folder:
-        settings = load(None, {"home": folder, "api.port": "0", "api.changes_per_minute": "0"}, {})
+        settings = load(None, {"home": folder, "api.port": "0"}, {})
         address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        opening = mcp_application([*fixtures(), *readings(settings)])
-        serving = asyncio.create_task(serve_mcp_http(settings, opening, address.set_result))
+        tools = [*fixtures(), *readings(settings)]
+        opening = mcp_application(tools, [*prompt_fixtures(), *offered_prompts(settings)])
+        reads = {tool.name for tool in tools if tool.reads}
+        serving = asyncio.create_task(serve_mcp_http(settings, opening, reads, address.set_result))
         try:
             url = await address
             return {revision: await check(url, revision, Path(folder) / revision) for revision in REVISIONS}

@@ -94,6 +94,9 @@ class McpServer(Frozen):
     files: Path | None = Field(None, description="stdio: folder laid into its work folder")
     url: str = Field("", pattern=WEB_ADDRESS, description="http: address")
     trust: str = Field("", description="sha256 of its tool list; `agent0 tool mcp NAME` shows it")
+    key_env: str = Field(
+        "", pattern=r"^([A-Za-z_]\w*)?$", description="http: environment variable that holds its key (a bearer token)"
+    )
 
 
 class McpSettings(Frozen):

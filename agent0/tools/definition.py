@@ -73,6 +73,17 @@ class OfferedTool:
 
 
 @dataclass(frozen=True)
+class OfferedPrompt:
+    """A request to a model that we offer to others, with what each of its ``arguments`` is, all of which it takes.
+    ``write`` gives its text."""
+
+    name: str
+    description: str
+    arguments: Mapping[str, str]
+    write: Callable[[Mapping[str, str]], Awaitable[str]]
+
+
+@dataclass(frozen=True)
 class Tool:
     """A registered tool.
 

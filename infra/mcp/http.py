@@ -56,37 +56,44 @@ class _Counted(httpx2.AsyncByteStream):
 
 
 async def ask(
-    url: str, timeout_s: float, tool: str = "", arguments: Mapping[str, object] | None = None, trust: str = ""
+    url: str,
+    timeout_s: float,
+    tool: str = "",
+    arguments: Mapping[str, object] | None = None,
+    trust: str = "",
+    key: str = "",
 ) -> tuple[Listing, Any]:
     """(its tools now, the raw result of ``tool``). The tool is called only where the tools' digest is ``trust``; else,
-    and without a tool, the result is None.
+    and without a tool, the result is None. ``key`` goes with every request as a bearer token.
 
     Raises:
-        WireError: no server, no MCP, an error it told, or no answer within ``timeout_s``.
+        WireError: no server, no MCP, an error it told, an answer that repeats the key, or none within ``timeout_s``.
     """
     try:
-        async with asyncio.timeout(timeout_s), _conversation(url) as client:
-            listing = await _tools(client)
-            if not tool or listing.digest != trust:
-                return listing, None
-            params = types.CallToolRequestParams(name=tool, arguments=dict(arguments or {}))
-            # not client.call_tool: it would run the server's own output schema, regular expressions included
-            return listing, await client.session.send_request(
-                types.CallToolRequest(params=params), types.CallToolResult
-            )
+        async with asyncio.timeout(timeout_s), _conversation(url, key) as client:
+            listing, raw = await _tools(client), None
+            if tool and listing.digest == trust:
+                params = types.CallToolRequestParams(name=tool, arguments=dict(arguments or {}))
+                # not client.call_tool: it would run the server's own output schema, regular expressions included
+                raw = await client.session.send_request(types.CallToolRequest(params=params), types.CallToolResult)
+            if key and key in f"{listing}{raw}":
+                raise WireError("it repeats the key that it was sent")
+            return listing, raw
     except TimeoutError:
         raise WireError(f"it did not answer within {timeout_s:g} s") from None
     except (WireError, MCPError, OSError, httpx2.HTTPError, ValueError, RuntimeError, ExceptionGroup) as error:
         first = _first(error)
         if isinstance(first, WireError):
             raise first from None
-        raise WireError(f"it does not answer as an MCP server should: {visible(str(first))}"[:300]) from None
+        why = str(first).replace(key, "[key]") if key else str(first)
+        raise WireError(f"it does not answer as an MCP server should: {visible(why)}"[:300]) from None
 
 
 @asynccontextmanager
-async def _conversation(url: str) -> AsyncIterator[Client]:
+async def _conversation(url: str, key: str) -> AsyncIterator[Client]:
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
     async with (
-        httpx2.AsyncClient(transport=_Bounded(), timeout=httpx2.Timeout(30)) as http,
+        httpx2.AsyncClient(transport=_Bounded(), timeout=httpx2.Timeout(30), headers=headers) as http,
         Client(streamable_http_client(url, http_client=http), cache=None) as client,
     ):
         yield client

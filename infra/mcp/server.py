@@ -1,5 +1,5 @@
-"""Our own MCP server, through the official package, which speaks every revision: a list of tools, each answered by a
-function, and those with an address readable as resources. It answers on standard input and output, or over HTTP, where
+"""Our own MCP server, through the official package, which speaks every revision: tools, each answered by a function,
+those with an address readable as resources, and prompts. It answers on standard input and output, or over HTTP, where
 every request stands for itself: there are no sessions."""
 
 import re
@@ -15,7 +15,7 @@ from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from agent0.errors import Agent0Error, NotFoundError
-from agent0.tools.definition import OfferedTool
+from agent0.tools.definition import OfferedPrompt, OfferedTool
 
 LONGEST_URI = 2000
 """Characters that are told of an address that nothing is at."""
@@ -23,9 +23,11 @@ Application = Callable[[Any, Any, Any], Awaitable[None]]
 """What answers over HTTP: a function of scope, receive and send (ASGI)."""
 
 
-def mcp_server(name: str, version: str, tools: Sequence[OfferedTool]) -> Server[Any]:
-    """Make a server of ``tools``. A call that fails is answered with the reason, and ends nothing."""
-    handlers = _OfferHandlers(tools)
+def mcp_server(
+    name: str, version: str, tools: Sequence[OfferedTool], prompts: Sequence[OfferedPrompt] = ()
+) -> Server[Any]:
+    """Make a server of ``tools`` and ``prompts``. A call that fails is answered with the reason, and ends nothing."""
+    handlers = _OfferHandlers(tools, prompts)
     return Server[Any](
         name,
         version=version,
@@ -34,14 +36,17 @@ def mcp_server(name: str, version: str, tools: Sequence[OfferedTool]) -> Server[
         on_list_resources=handlers.list_resources,
         on_list_resource_templates=handlers.list_templates,
         on_read_resource=handlers.read_resource,
+        on_list_prompts=handlers.list_prompts,
+        on_get_prompt=handlers.get_prompt,
     )
 
 
 class _OfferHandlers:
     """What each kind of request is answered with."""
 
-    def __init__(self, tools: Sequence[OfferedTool]) -> None:
+    def __init__(self, tools: Sequence[OfferedTool], prompts: Sequence[OfferedPrompt]) -> None:
         self._tools = {tool.name: tool for tool in tools}
+        self._prompts = {prompt.name: prompt for prompt in prompts}
         self._readable = [tool for tool in tools if tool.uri]
 
     async def list_tools(self, _: Any, __: Any) -> types.ListToolsResult:
@@ -76,6 +81,23 @@ class _OfferHandlers:
         contents = types.TextResourceContents(uri=params.uri, mime_type=tool.media, text=text)
         return types.ReadResourceResult(contents=[contents])
 
+    async def list_prompts(self, _: Any, __: Any) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=[_shown(prompt) for prompt in self._prompts.values()])
+
+    async def get_prompt(self, _: Any, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        prompt, arguments = self._prompts.get(params.name), params.arguments or {}
+        if prompt is None:
+            why = f"There is no prompt {params.name[:80]!r}. There are: {', '.join(self._prompts)}."
+            raise MCPError(types.INVALID_PARAMS, why)
+        if missing := [name for name in prompt.arguments if not arguments.get(name)]:
+            raise MCPError(types.INVALID_PARAMS, f"The prompt {prompt.name} takes {missing[0]}.")
+        try:
+            text = await prompt.write(arguments)
+        except Agent0Error as error:
+            raise MCPError(types.INVALID_PARAMS, str(error)) from error
+        content = types.TextContent(text=text)
+        return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
+
     def _addressed(self, uri: str) -> tuple[OfferedTool, Mapping[str, object]]:
         """The tool that is read at ``uri``, and its arguments."""
         for tool in self._readable:
@@ -104,6 +126,11 @@ async def http_application(server: Server[Any]) -> AsyncIterator[Application]:
 def _listed(tool: OfferedTool) -> types.Tool:
     hints = types.ToolAnnotations(read_only_hint=tool.reads, destructive_hint=False)
     return types.Tool(name=tool.name, description=tool.description, input_schema={**tool.schema}, annotations=hints)
+
+
+def _shown(prompt: OfferedPrompt) -> types.Prompt:
+    arguments = [types.PromptArgument(name=n, description=d, required=True) for n, d in prompt.arguments.items()]
+    return types.Prompt(name=prompt.name, description=prompt.description, arguments=arguments)
 
 
 def _result(text: str, *, failed: bool) -> types.CallToolResult:

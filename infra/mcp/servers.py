@@ -2,13 +2,14 @@
 of its own; an http server is asked only while its tools are exactly those a person trusts."""
 
 import json
+import os
 import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from agent0.errors import ConfigError, DependencyError
+from agent0.errors import AuthError, ConfigError, DependencyError
 from agent0.events.values import ToolResult, ToolState
 from agent0.infra.mcp import http, messages
 from agent0.infra.mcp.messages import ListedTool, Listing, WireError
@@ -27,6 +28,7 @@ WALL_S = 30.0
 LONGEST_TOOL_NAME = 64
 _INSIDE = Path(__file__).with_name("stdio_bridge.py")
 _label = re.compile(r"[a-z0-9][a-z0-9-]{0,23}")
+_key = re.compile(r"[A-Za-z0-9._~+/=:-]{8,4096}")
 
 
 class ToolServer(Protocol):
@@ -95,14 +97,18 @@ def _driver_answer(result: SandboxResult) -> dict[str, object]:
 
 
 class Http:
-    """An MCP server reached over HTTP; ``name`` is its key in the settings."""
+    """An MCP server reached over HTTP; ``name`` is its key in the settings.
+
+    Raises:
+        AuthError: the variable with its key is not set, or holds none.
+    """
 
     def __init__(self, name: str, server: McpServer) -> None:
-        self._name, self._url = name, server.url
+        self._name, self._url, self._key = name, server.url, _key_of(name, server)
 
     async def list(self) -> Listing:
         """Its tools, through the official client."""
-        listing, _ = await http.ask(self._url, WALL_S)
+        listing, _ = await http.ask(self._url, WALL_S, key=self._key)
         return listing
 
     async def call(self, work: Workspace, tool: str, arguments: Mapping[str, object], trust: str) -> ToolResult:
@@ -111,7 +117,7 @@ class Http:
             return refused(SPENT)
         start = time.monotonic()
         try:
-            listing, raw = await http.ask(self._url, min(WALL_S, work.seconds), tool, arguments, trust)
+            listing, raw = await http.ask(self._url, min(WALL_S, work.seconds), tool, arguments, trust, self._key)
             if listing.digest != trust:
                 return refused(changed(self._name, trust, listing.digest))
             text, failed = messages.result_text(raw)
@@ -125,6 +131,18 @@ class Http:
         )
 
 
+def _key_of(name: str, server: McpServer) -> str:
+    if not server.key_env:
+        return ""
+    key = os.environ.get(server.key_env, "").strip()
+    if not key:
+        raise AuthError(f"The key of MCP server {name} is missing.", f"{server.key_env} is not set.")
+    if not _key.fullmatch(key):
+        why = f"{server.key_env} must hold 8 or more letters, digits or ._~+/=:-"
+        raise AuthError(f"The key of MCP server {name} is none.", why)
+    return key
+
+
 def changed(name: str, trusted: str, current: str) -> str:
     """What is said of a server whose tools are not those that were trusted."""
     return f"the tools of MCP server {name} are not the trusted ones: sha256 {trusted} was trusted, now it is {current}"
@@ -134,7 +152,7 @@ def open_source(name: str, server: McpServer, sandbox: Sandbox, policy: PolicyCo
     """The server ``name`` as it is configured.
 
     Raises:
-        ConfigError: its name, command, folder or address does not do.
+        ConfigError: its name, command, folder or address does not do. AuthError: its key is missing.
     """
     if not _label.fullmatch(name):
         why = "A name is 1 to 24 lower-case letters, digits or dashes: it becomes part of its tools' names."

@@ -8,8 +8,13 @@ from typing import Any
 
 import pytest
 
+from agent0.errors import AuthError
+from agent0.events.values import ToolState
 from agent0.infra.mcp import http
 from agent0.infra.mcp.messages import WireError, result_text
+from agent0.infra.mcp.servers import Http
+from agent0.settings import McpServer
+from agent0.tools.workspace import Workspace
 from tests.web.servers import Asked, Say, serving
 
 TOOL: Mapping[str, Any] = {"name": "t", "description": "d", "inputSchema": {"type": "object"}}
@@ -29,9 +34,12 @@ def stream(*messages: Mapping[str, object]) -> bytes:
 
 
 ABOUT = {"capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
-TOOLS = {"long description": {"description": LONG}, "long name": {"name": LONG}} | {
-    "long schema": {"inputSchema": {"type": "object", "title": LONG}}
-}
+KEY = "sk-1234567890/+abc=="
+TOOLS = {
+    "tells the key": {"description": KEY},
+    "long description": {"description": LONG},
+    "long name": {"name": LONG},
+} | {"long schema": {"inputSchema": {"type": "object", "title": LONG}}}
 
 
 def introduced(how: str, method: str, number: object) -> tuple[str, Mapping[str, object]]:
@@ -61,14 +69,23 @@ def server(how: str) -> Say:
             answer(json.dumps(about).encode(), status=status)
         elif method == "tools/list":
             await listed(how, number, answer, writer)
-        elif method == "tools/call" and how == "hangs in a call":
-            await asyncio.Event().wait()
         elif method == "tools/call":
-            answer(stream(text(number, "first"), text(number, "second")), "text/event-stream")
+            await called(how, number, answer)
         else:
             answer(b"", status="202 Accepted" if message else "405 Method Not Allowed")
 
     return say
+
+
+async def called(how: str, number: object, answer: Callable[..., None]) -> None:
+    """Answer ``tools/call``."""
+    if how == "hangs in a call":
+        await asyncio.Event().wait()
+    if how == "refuses the key":
+        error = {"code": -32000, "message": f"{KEY} is of no use"}
+        return answer(json.dumps({"jsonrpc": "2.0", "id": number, "error": error}).encode())
+    first = f"You sent {KEY}." if how == "repeats the key" else "first"
+    answer(stream(text(number, first), text(number, "second")), "text/event-stream")
 
 
 async def listed(how: str, number: object, answer: Callable[..., None], writer: asyncio.StreamWriter) -> None:
@@ -118,6 +135,37 @@ async def test_a_server_that_misbehaves_is_told_in_one_line(
         with pytest.raises(WireError, match=why) as refused:
             await http.ask(f"http://127.0.0.1:{served.port}/mcp", seconds)
     assert (len(str(refused.value)) <= 300, "\n" in str(refused.value), capfd.readouterr().err) == (True, False, "")
+
+
+async def test_its_key_goes_with_every_request_and_comes_back_with_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAR_KEY", f" {KEY}\n")
+
+    def far(port: int, key_env: str = "FAR_KEY") -> Http:
+        return Http("far", McpServer(transport="http", url=f"http://127.0.0.1:{port}/mcp", key_env=key_env))
+
+    for how, state, words in (
+        ("no handshake", ToolState.OK, "first"),
+        ("repeats the key", ToolState.ERROR, "it repeats the key that it was sent"),
+        ("refuses the key", ToolState.ERROR, "[key] is of no use"),
+    ):
+        async with serving(server(how)) as served:
+            listing = await far(served.port).list()
+            result = await far(served.port).call(Workspace(None), "t", {}, listing.digest)  # type: ignore[arg-type]
+            assert (result.state, words in result.output, KEY in result.output) == (state, True, False), result
+            assert {asked.headers.get("authorization") for asked in served.asked} == {f"Bearer {KEY}"}
+            await far(served.port, "").list()
+            assert "authorization" not in served.asked[-1].headers
+    async with serving(server("tells the key")) as served:
+        with pytest.raises(WireError, match="it repeats the key"):
+            await far(served.port).list()
+    for value, why in (
+        ("", "FAR_KEY is not set"),
+        ("short", "must hold 8 or more"),
+        ("a b\r\nX: y" * 9, "must hold 8"),
+    ):
+        monkeypatch.setenv("FAR_KEY", value)
+        with pytest.raises(AuthError, match=why):
+            far(1)
 
 
 async def test_a_call_that_hangs_is_left_and_a_long_description_is_cut() -> None:

@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from agent0.api import mcp
 from agent0.api.admission.keys import KeyFile
 from agent0.assembly.runtime.mcp_tools import mcp_application
-from agent0.cli.tools.mcp_server import readings
+from agent0.cli.tools.mcp_server import offered_prompts, readings
 from agent0.config.loading import load
 from agent0.errors import AuthError
 from agent0.settings import Settings
@@ -29,6 +29,9 @@ PLAIN = {"Content-Type": "application/json", "Accept": "application/json, text/e
 MODERN = {"MCP-Protocol-Version": "2026-07-28"}
 LIST: Mapping[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 LONG = "x" * 1_000_000
+READING, CALL = (
+    json.dumps({**LIST, "method": "tools/call", "params": {"name": name}}).encode() for name in ("run_list", "echo")
+)
 
 
 def configured(home: Path, **more: object) -> Settings:
@@ -47,8 +50,10 @@ ECHO = OfferedTool("echo", "Say it again.", {"type": "object"}, _echo, reads=Fal
 async def served(settings: Settings) -> AsyncIterator[str]:
     """The address of a server that echoes, and reads the data folder."""
     address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    opening = mcp_application([ECHO, *readings(settings)])
-    answering = asyncio.create_task(mcp.serve_mcp_http(settings, opening, address.set_result))
+    read = readings(settings)
+    opening = mcp_application([ECHO, *read], offered_prompts(settings))
+    reads = {tool.name for tool in read}
+    answering = asyncio.create_task(mcp.serve_mcp_http(settings, opening, reads, address.set_result))
     await asyncio.wait({answering, address}, return_when=asyncio.FIRST_COMPLETED)
     try:
         yield await address if address.done() else str(await answering)
@@ -171,12 +176,51 @@ async def test_keys_are_asked_for_as_by_the_api(tmp_path: Path) -> None:
     keys = KeyFile(tmp_path)
     reader, submitter = keys.add("reader", "read"), keys.add("submitter", "submit")
     async with served(configured(tmp_path)) as url, httpx2.AsyncClient(headers=PLAIN) as http:
-        for key, status in (("", 401), ("a0_wrong", 401), (reader, 403), (submitter, 200)):
+        for key, listed, called in (("", 401, 401), ("a0_wrong", 401, 401), (reader, 200, 403), (submitter, 200, 200)):
             headers = {"Authorization": f"Bearer {key}"} if key else {}
-            assert (await http.post(url, content=asked(), headers=headers)).status_code == status
+            for body, status in ((asked(), listed), (READING, listed), (CALL, called)):
+                assert (await http.post(url, content=body, headers=headers)).status_code == status
         keys.remove("submitter")
         refused = await http.post(url, content=asked(), headers={"Authorization": f"Bearer {submitter}"})
         assert (refused.status_code, refused.headers["WWW-Authenticate"]) == (401, "Bearer")
+
+
+async def test_changes_alone_are_counted(tmp_path: Path) -> None:
+    settings = configured(tmp_path, **{"api.changes_per_minute": 2})
+    async with served(settings) as url, httpx2.AsyncClient(headers=PLAIN) as http:
+
+        async def statuses(body: bytes) -> list[int]:
+            return [(await http.post(url, content=body)).status_code for _ in range(4)]
+
+        assert await statuses(asked()) == await statuses(READING) == [200] * 4
+        assert await statuses(CALL) == [200, 200, 429, 429]
+        assert await statuses(READING) == [200] * 4
+        refused = await http.post(url, content=CALL)
+        assert "api.changes_per_minute" in refused.text and int(refused.headers["Retry-After"]) > 0
+
+
+async def test_prompts_ask_about_runs_with_what_is_known_of_them(tmp_path: Path) -> None:
+    await asyncio.to_thread(keep, tmp_path, *tell())
+    with attached(tmp_path):
+        async with served(configured(tmp_path)) as url, Client(streamable_http_client(url)) as client:
+            listed = {prompt.name: prompt for prompt in (await client.list_prompts()).prompts}
+            assert {name: [each.name for each in prompt.arguments or []] for name, prompt in listed.items()} == {
+                "diagnose_run": ["run"],
+                "compare_runs": ["first", "second"],
+            }
+            asks = await client.get_prompt("diagnose_run", {"run": "LAST"})
+            assert '"conclusion"' in str(asks.messages[0].content) and asks.messages[0].role == "user"
+            both = await client.get_prompt("compare_runs", {"first": "r1", "second": "LAST"})
+            assert str(both.messages[0].content).count("finished") >= 2
+            for name, arguments, why in (
+                ("diagnose_run", {"run": "r9"}, "There is no run 'r9'"),
+                ("diagnose_run", {}, "takes run"),
+                ("compare_runs", {"first": "r1"}, "takes second"),
+                ("wizard", {}, "There is no prompt 'wizard'"),
+            ):
+                with pytest.raises(MCPError, match=why) as refused:
+                    await client.get_prompt(name, arguments)
+                assert refused.value.error.code == -32602
 
 
 async def test_nothing_is_served_to_others_without_a_key(tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ key; and what browsers may not do with what comes back."""
 import asyncio
 import ipaddress
 import secrets
+from collections.abc import Collection
 from contextlib import ExitStack
+from functools import partial
 from http.cookies import CookieError, SimpleCookie
 from time import monotonic
 from urllib.parse import urlsplit
@@ -41,10 +43,11 @@ _FIXED = {
 
 
 class Guard:
-    """Middleware around the application that decides who is answered."""
+    """Middleware around the application that decides who is answered. A POST to a path in ``reading`` counts as a
+    read; where its body asks for a change, the application calls ``scope["agent0.change"]`` first."""
 
-    def __init__(self, app: ASGIApp, context: ApiContext) -> None:
-        self._app, self._context = app, context
+    def __init__(self, app: ASGIApp, context: ApiContext, reading: Collection[str] = ()) -> None:
+        self._app, self._context, self._reading = app, context, reading
         self._rates = Rates(context.settings.api.changes_per_minute)
         self._seats = Seats(context.settings.api.connections_per_address)
 
@@ -101,9 +104,24 @@ class Guard:
             why = "The Origin or Sec-Fetch-Site header says so."
             raise AuthError("A page of another site asks.", why, "Open the server's own page.")
         key = self._key(scope, headers)
-        if scope["method"] not in READS and scope["path"] != LOGIN:
-            self._rates.take(key.name if key else address_of(scope))
+        scope["agent0.change"] = partial(self._admit_change, scope, key)
+        if self._method(scope) not in READS and scope["path"] != LOGIN:
+            self._admit_change(scope, key)
         return key
+
+    def _method(self, scope: Scope) -> str:
+        """The method of a request, that of a read where it only reads."""
+        return "GET" if scope["path"] in self._reading else str(scope["method"])
+
+    def _admit_change(self, scope: Scope, key: Key | None) -> None:
+        """Count a request that changes something.
+
+        Raises:
+            AuthError: its key may not. RateError: its key asks too much.
+        """
+        if key:
+            _check_scope(key, str(scope["method"]), str(scope["path"]))
+        self._rates.take(key.name if key else address_of(scope))
 
     def _is_ours(self, name: str) -> bool:
         settings = self._context.settings.api
@@ -112,7 +130,7 @@ class Guard:
         return not self._context.loopback and _is_address(name)  # an address cannot be bound to another one by DNS
 
     def _key(self, scope: Scope, headers: Headers) -> Key | None:
-        keys, path, method = self._context.keys, str(scope["path"]), str(scope["method"])
+        keys, path = self._context.keys, str(scope["path"])
         text, by_cookie = _presented_key(headers)
         if not path.startswith(OPEN) and not keys.read() and self._context.loopback:
             return None
@@ -124,11 +142,15 @@ class Guard:
                 self._context.wrong_keys.take(text, address_of(scope))
             why = "The key that came is not known." if text else "No key came."
             raise UnknownKeyError("This server asks for a key.", why, "Send it as: Authorization: Bearer KEY")
-        if method not in READS and by_cookie and not headers.get("origin"):
+        if scope["method"] not in READS and by_cookie and not headers.get("origin"):
             raise AuthError("Which page asks is unknown.", "A cookie came without an Origin header.")
-        if not key.may(needed := scope_needed(method, path)):
-            raise AuthError(f"The key {key.name} may not do this.", f"It takes the scope {needed}.")
+        _check_scope(key, self._method(scope), path)
         return key
+
+
+def _check_scope(key: Key, method: str, path: str) -> None:
+    if not key.may(needed := scope_needed(method, path)):
+        raise AuthError(f"The key {key.name} may not do this.", f"It takes the scope {needed}.")
 
 
 def address_of(scope: Scope) -> str:

@@ -14,7 +14,7 @@ from agent0.errors import ConfigError, DependencyError, NotFoundError
 from agent0.ports.sandbox import Sandbox
 from agent0.settings import McpServer, Settings
 from agent0.tools import tools
-from agent0.tools.definition import OfferedTool, Tool
+from agent0.tools.definition import OfferedPrompt, OfferedTool, Tool
 
 MCP = "mcp_"
 """How the names of all their tools begin."""
@@ -75,8 +75,8 @@ async def _trusted_tools(settings: Settings, name: str, server: McpServer, sandb
     return tools_of(name, source, listing)
 
 
-async def serve_mcp(offered: Sequence[OfferedTool]) -> None:
-    """Offer tools as an MCP server on standard input and output, until the former ends.
+async def serve_mcp(offered: Sequence[OfferedTool], prompts: Sequence[OfferedPrompt]) -> None:
+    """Offer tools and prompts as an MCP server on standard input and output, until the former ends.
 
     Raises:
         DependencyError: the package mcp is not installed.
@@ -84,11 +84,13 @@ async def serve_mcp(offered: Sequence[OfferedTool]) -> None:
     _check_package()
     from agent0.infra.mcp.server import mcp_server, serve_stdio
 
-    await serve_stdio(mcp_server("agent0", installed_version(), offered))
+    await serve_stdio(mcp_server("agent0", installed_version(), offered, prompts))
 
 
 @asynccontextmanager
-async def mcp_application(offered: Sequence[OfferedTool]) -> AsyncIterator["Application"]:
+async def mcp_application(
+    offered: Sequence[OfferedTool], prompts: Sequence[OfferedPrompt]
+) -> AsyncIterator["Application"]:
     """What answers as an MCP server over HTTP, for as long as this is open; who may ask is decided before it.
 
     Raises:
@@ -97,7 +99,7 @@ async def mcp_application(offered: Sequence[OfferedTool]) -> AsyncIterator["Appl
     _check_package()
     from agent0.infra.mcp.server import http_application, mcp_server
 
-    async with http_application(mcp_server("agent0", installed_version(), offered)) as application:
+    async with http_application(mcp_server("agent0", installed_version(), offered, prompts)) as application:
         yield application
 
 

@@ -1,5 +1,5 @@
 """What our MCP server offers: the tools of a student, each call in a sandbox of its own, and what is known of runs, of
-tables and of Agent0 itself, to read alone: as tools, and as resources."""
+tables and of Agent0 itself, to read alone: as tools, as resources, and in prompts that ask a model about runs."""
 
 import asyncio
 import json
@@ -16,11 +16,26 @@ from agent0.projections import tables
 from agent0.projections.runs import list_runs, show_run
 from agent0.report.diagnosis.findings import diagnosis
 from agent0.settings import Settings
-from agent0.tools.definition import OfferedTool
+from agent0.tools.definition import OfferedPrompt, OfferedTool
 
 Read = Callable[[Settings, Mapping[str, object]], Awaitable[str]]
 _RUN = {"run": {"type": "string", "description": "id, name, or LAST"}}
 _SQL = {"sql": {"type": "string", "description": "one SELECT"}}
+_ASK_WHY = """\
+Say why run {run} of Agent0 went as it did: the cause, the evidence for it, and the one command to do next. What is no
+evidence below you do not know; the tools run_show and table_query have more.
+
+Its diagnosis:
+{why}
+"""
+_ASK_WHICH = """\
+Say which of two runs of Agent0 is better, by which measures, whether that is more than chance, and in which settings
+they differ. What is not below you do not know; the tools run_why and table_query have more.
+
+{first}
+
+{second}
+"""
 ROWS = 100
 """Rows of a table that is read whole."""
 
@@ -54,6 +69,23 @@ def readings(settings: Settings) -> list[OfferedTool]:
         reads("table_show", f"The first {ROWS} rows of a table.", table, _table, "agent0://tables/{table}"),
         reads("table_query", "Rows of one SELECT over the tables; sqlite_master names them.", _SQL, _queried),
         reads("doc_show", "A page of Agent0's documentation.", page, _page, "agent0://docs/{page}"),
+    ]
+
+
+def offered_prompts(settings: Settings) -> list[OfferedPrompt]:
+    """Requests to a model about runs of the data folder of ``settings``, with what is known of them."""
+
+    async def diagnose(arguments: Mapping[str, str]) -> str:
+        return _ASK_WHY.format(run=arguments["run"], why=await _why(settings, arguments))
+
+    async def compare(arguments: Mapping[str, str]) -> str:
+        first, second = [await _run(settings, {"run": arguments[name]}) for name in ("first", "second")]
+        return _ASK_WHICH.format(first=first, second=second)
+
+    which = str(_RUN["run"]["description"])
+    return [
+        OfferedPrompt("diagnose_run", "Why a run went as it did.", {"run": which}, diagnose),
+        OfferedPrompt("compare_runs", "Which of two runs is better.", {"first": which, "second": which}, compare),
     ]
 
 

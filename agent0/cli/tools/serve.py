@@ -11,7 +11,7 @@ from agent0.assembly.tooling.tool_calls import open_bench
 from agent0.cli import console, flags
 from agent0.cli.tools.jsonl_server import incoming
 from agent0.cli.tools.jsonl_server import serve as answer_all
-from agent0.cli.tools.mcp_server import offered_tools
+from agent0.cli.tools.mcp_server import offered_prompts, offered_tools
 from agent0.errors import ConfigError
 
 Port = Annotated[int | None, typer.Option(min=0, max=65535, help="With --mcp: over HTTP on this port; 0: a free one.")]
@@ -46,10 +46,13 @@ def serve(
         async with open_bench(settings) as bench:
             if not as_mcp:
                 await answer_all(settings, bench, incoming(sys.stdin.fileno()), write)
-            elif port is None:
-                await serve_mcp(offered_tools(settings, bench))
-            else:
-                await serve_mcp_http(settings, mcp_application(offered_tools(settings, bench)), _announce)
+                return
+            offered, prompts = offered_tools(settings, bench), offered_prompts(settings)
+            if port is None:
+                await serve_mcp(offered, prompts)
+                return
+            reads = {tool.name for tool in offered if tool.reads}
+            await serve_mcp_http(settings, mcp_application(offered, prompts), reads, _announce)
 
     console.run_async(work)
 
