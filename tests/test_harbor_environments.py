@@ -1,7 +1,10 @@
 """Harbor's task folders as tasks of a run: read or refused by name, run in the sandbox, judged by their own tests."""
 
 import asyncio
+import io
+import os
 import shutil
+import tarfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +26,7 @@ from agent0.infra.storage.datasets import LocalQuestions
 from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.settings import RunConfig
 from agent0.tasks.harbor.reading import read_harbor_task
-from agent0.tools.snapshots import as_answer, save
+from agent0.tools.snapshots import MOST_BYTES, MOST_FILES, as_answer, save
 from agent0.verification.panel import VerificationContext
 from agent0.verification.repositories.harbor_tests import harbor_reward, reward_in
 from agent0.verification.verifiers import verifier_for
@@ -68,22 +71,54 @@ def laid_out(folder: Path, files: dict[str, bytes]) -> Path:
     return folder
 
 
+UNPACK = '#!/bin/bash\npython3 -I -c \'import tarfile; tarfile.open("bomb.tar.gz").extractall(filter="data")\'\n'
+BUILD = "FROM python:3\n{} bomb.tar.gz /app/\n"
+BOMBS = {
+    "unpacked": "its solution ends with error: OSError: [Errno 28] No space left on device",
+    "built": "built/environment/Dockerfile, line 2, cannot be used here. 'ADD bomb.tar.gz /app/' needs a build",
+    "many": f"many has more than {MOST_FILES:,} files",
+    "pipe": "pipe/environment/data/pipe cannot be read",
+    "sparse": "sparse/environment/zeros cannot be read. it has 1,099,511,627,776 bytes",
+}
+
+
+def lay_out_bombs(folder: Path) -> None:
+    """Task folders that are small, and are not once they are read, unpacked or built."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=1) as archive:
+        entry = tarfile.TarInfo("zeros")
+        entry.size = MOST_BYTES + (8 << 20)
+        archive.addfile(entry, io.BytesIO(bytes(entry.size)))
+    bomb = {"environment/bomb.tar.gz": packed.getvalue()}
+    copied, added = (task_files(environment__Dockerfile=BUILD.format(word)) for word in ("COPY", "ADD"))
+    laid_out(folder / "unpacked", copied | bomb | {"solution/solve.sh": UNPACK.encode()})
+    laid_out(folder / "built", added | bomb)
+    laid_out(folder / "many", task_files() | {f"environment/data/{number}": b"" for number in range(MOST_FILES + 1)})
+    os.mkfifo(laid_out(folder / "pipe", task_files()) / "environment/data/pipe")
+    with (laid_out(folder / "sparse", task_files()) / "environment/zeros").open("wb") as file:
+        file.truncate(1 << 40)
+
+
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder with the environment ``sums``: two tasks; three more were refused."""
+    """A data folder with the environment ``sums``: two tasks; the others were refused by name."""
     base = tmp_path_factory.mktemp("harbor")
     for name, numbers in (("one", "1 2 3"), ("two", "4 5")):
         laid_out(base / "sums" / name, task_files(numbers))
     laid_out(base / "sums" / "unsolved", task_files(solution__solve_dot_sh="echo 1 > total.txt\n"))
     laid_out(base / "sums" / "given", task_files(tests__check_dot_py="print(1)"))
     (laid_out(base / "sums" / "linked", task_files()) / "environment/passwd").symlink_to("/etc/passwd")
+    lay_out_bombs(base / "sums")
     result = agent0("env", "add", "harbor", str(base / "sums"), "--json", home=base / "home")
     assert result.code == 0 and result.json["tasks"] == ["one", "two"], result.err
-    assert {name: why.split(":")[0] for name, why in result.json["refused"].items()} == {
+    refused = {
         "given": "an untouched folder gets the full reward",
         "linked": "linked/environment/passwd is a link. Links are not followed.",
         "unsolved": "its own solution does not get the reward 1",
+        **BOMBS,
     }
+    assert result.json["refused"].keys() == refused.keys()
+    assert all(result.json["refused"][name].startswith(why) for name, why in refused.items()), result.json["refused"]
     return base / "home"
 
 
