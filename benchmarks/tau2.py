@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ BUILD = Path(__file__).parents[1] / "build" / "tau2"
 PANDAS = "pandas==3.1.1"
 RESPOND, DONE = "respond_to_user", "done"
 READS = {"airline": "list_all_airports", "retail": "list_all_product_types", "telecom": "check_status_bar"}
-FOR_EACH = {"telecom": 7, "retail": 2, "airline": 1}
+FOR_EACH = {"telecom": 7, "telecom-user": 3, "retail": 2, "airline": 1}
 """Episodes of each task: the airline's databases are the slowest."""
 AT_ONCE = 20
 DONE_ALREADY = BUILD / "episodes.jsonl"
@@ -63,36 +63,55 @@ KINDS: Mapping[str, Callable[[list[Call], list[Call], random.Random, str], list[
 }
 
 
+def _tasks(folder: Path, domain: str, name: str = "tasks.json") -> Any:
+    (data,) = folder.glob("lib/python*/site-packages/tau2/data/tau2/domains")
+    return json.loads((data / domain.removesuffix("-user") / name).read_text())
+
+
+def _user_tools(folder: Path) -> set[str]:
+    """What the user of telecom does themselves."""
+    actions = [action for task in _tasks(folder, "telecom") for action in task["evaluation_criteria"]["actions"]]
+    return {READS["telecom"]} | {action["name"] for action in actions if action["requestor"] == "user"}
+
+
 def episodes(folder: Path) -> list[tuple[str, int, str, list[Call]]]:
     """Domain, task, kind and calls of every episode; of telecom's tasks those of its base split."""
-    (data,) = folder.glob("lib/python*/site-packages/tau2/data/tau2/domains")
     out = []
     for domain in FOR_EACH:
-        tasks = json.loads((data / domain / "tasks.json").read_text())
-        base = set(map(str, json.loads((data / domain / "split_tasks.json").read_text())["base"]))
+        tasks = _tasks(folder, domain)
+        base = set(map(str, _tasks(folder, domain, "split_tasks.json")["base"]))
         numbers = [number for number, task in enumerate(tasks) if str(task["id"]) in base]
         for place, number in enumerate(numbers):
             criteria = tasks[number]["evaluation_criteria"]
             calls = [(action["name"], action["arguments"]) for action in criteria.get("actions") or []]
             infos = criteria.get("communicate_info") or []
-            told = [(RESPOND, {"message": f"It is {info}."}) for info in infos] if domain != "telecom" else []
+            told = [(RESPOND, {"message": f"It is {info}."}) for info in infos] if "telecom" not in domain else []
             names = list(KINDS)
             for turn in range(FOR_EACH[domain]):
                 kind = names[(place * FOR_EACH[domain] + turn) % len(names)]
                 rng = random.Random(f"{domain} {number} {kind}")
-                out.append((domain, number, kind, KINDS[kind](calls, told, rng, READS[domain])))
+                out.append((domain, number, kind, KINDS[kind](calls, told, rng, READS[domain.removesuffix("-user")])))
     return out
 
 
-async def _play(tau2: Tau2, program: str, domain: str, task: int, calls: Sequence[Call]) -> tuple[bool, list[Any]]:
-    """Our verdict on an episode, and its steps."""
+def _told(tool: str, arguments: Mapping[str, Any]) -> Call:
+    """What has the user call a tool of theirs."""
+    written = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+    return RESPOND, {"message": f"Please do {tool}({written}) and tell me what you see."}
+
+
+async def _play(
+    tau2: Tau2, program: str, domain: str, task: int, calls: Sequence[Call], theirs: Collection[str]
+) -> tuple[bool, list[Any]]:
+    """Our verdict on an episode, and its steps; tools in ``theirs`` are the user's."""
     episode = Episode(url=f"tau2:{domain}", seed=task, question="", action="", program=program)
     reward, steps = None, []
     async with tau2.opened(episode) as session:
-        for tool, arguments in calls:
+        for name, asked in calls:
+            tool, arguments = _told(name, asked) if name in theirs else (name, asked)
             observation = await session.step(tool, arguments)
             reward = observation.reward
-            steps.append({"tool": tool, "arguments": arguments, "observation": observation.text})
+            steps.append({"tool": tool, "arguments": arguments, "asked": asked, "observation": observation.text})
     return reward == 1.0, steps
 
 
@@ -112,11 +131,13 @@ async def measure(limit: int) -> str:
     assert scorer.stdin and scorer.stdout
     begun, tau2, program = time.monotonic(), Tau2(folder), digest_of_installed(folder)
     judged = {tuple(entry["episode"]): entry for entry in _judged(program)}
+    user_tools = _user_tools(folder)
     room, rewards = asyncio.Semaphore(AT_ONCE), dict[int, asyncio.Future[float]]()
 
     async def judge(number: int, domain: str, task: int, kind: str, calls: Sequence[Call]) -> None:
         async with room:
-            ours, steps = await _play(tau2, program, domain, task, calls)
+            theirs = user_tools if domain.endswith("-user") else ()
+            ours, steps = await _play(tau2, program, domain, task, calls, theirs)
             rewards[number] = asyncio.get_running_loop().create_future()
             line = {"number": number, "domain": domain, "task": task, "steps": steps}
             scorer.stdin.write(json.dumps(line).encode() + b"\n")
@@ -155,13 +176,13 @@ def _judged(program: str) -> list[Any]:
 
 
 def _table(counts: Mapping[tuple[str, str, str], int]) -> str:
-    lines = [f"| episodes | {' | '.join(DOMAINS)} | equal |", "|---|---|---|---|---|"]
+    lines = [f"| episodes | {' | '.join(DOMAINS)} | equal |", "|---" * (len(DOMAINS) + 2) + "|"]
     for kind in KINDS:
         cells = [f"{counts[kind, d, 'right']}/{counts[kind, d, 'played']}" for d in DOMAINS]
         equal, played = (sum(counts[kind, domain, what] for domain in DOMAINS) for what in ("equal", "played"))
         lines.append(f"| {kind} | {' | '.join(cells)} | {equal}/{played} |")
     equal, played = (sum(n for (_, _, what), n in counts.items() if what == wanted) for wanted in ("equal", "played"))
-    return "\n".join([*lines, f"| all | | | | {equal}/{played} |", ""])
+    return "\n".join([*lines, f"| all {'| ' * len(DOMAINS)}| {equal}/{played} |", ""])
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 RESPOND, DONE, STOP = "respond_to_user", "done", "###STOP###"
+PHONE = "[on my phone] "
 
 
 def main() -> None:
@@ -29,7 +30,7 @@ def main() -> None:
         episode = json.loads(line)
         domain = episode["domain"]
         if domain not in domains:
-            domains[domain] = _read_twice(domain)
+            domains[domain] = _read_twice(domain.removesuffix("-user"))
         if os.fork():  # an evaluation changes two copies of the databases
             continue
         task, steps = domains[domain][episode["task"]], episode["steps"]
@@ -47,7 +48,7 @@ def main() -> None:
             task=task,
             evaluation_type=evaluator.EvaluationType.ALL,
             solo_mode=domain == "telecom",
-            domain=domain,
+            domain=domain.removesuffix("-user"),
         )
         print(json.dumps({"number": episode["number"], "reward": reward.reward}), flush=True)
         os._exit(0)
@@ -73,6 +74,11 @@ def _messages(messages: Any, steps: list[Any], *, alone: bool) -> Iterator[Any]:
             yield stop(role="assistant" if alone else "user", content=STOP)
         elif step["tool"] == RESPOND and not alone:
             yield messages.AssistantMessage(role="assistant", content=step["arguments"]["message"])
+            if step["observation"].startswith(PHONE):
+                name, _, observation = step["observation"].removeprefix(PHONE).partition(": ")
+                call = messages.ToolCall(id=str(number), name=name, arguments=step["asked"], requestor="user")
+                yield messages.UserMessage(role="user", tool_calls=[call])
+                yield messages.ToolMessage(id=call.id, role="tool", content=observation, requestor="user")
             yield messages.UserMessage(role="user", content=step["observation"])
         else:
             call = messages.ToolCall(

@@ -50,20 +50,24 @@ class Environment:
     def __init__(self, solo_mode):
         self.solo_mode = solo_mode
         self.tools = Space(db=DB({str(number): "pending" for number in range(9)}))
-        self.user_tools = Space(db=DB(on=False)) if solo_mode else None
+        self.user_tools = Space(db=DB(on=False)) if "telecom" in __name__ else None
 
     def get_tools(self):
         return [spec(name, **fields) for name, fields in {"get": {"order": "string"}, "cancel": {"order": "string"},
                 "calculate": {"expression": "string"}}.items()]
 
     def get_user_tools(self):
-        return [spec("toggle")]
+        return [spec("toggle"), spec("set_volume", level="integer", label="string")]
 
     def set_state(self, initialization_data, initialization_actions, message_history):
         pass
 
     def make_tool_call(self, tool_name, requestor, **arguments):
         orders = self.tools.db
+        if tool_name in ("toggle", "set_volume") and (requestor == "user") == self.solo_mode:
+            raise ValueError("not theirs")
+        if tool_name == "set_volume":
+            return f"volume {arguments['level'] + 0} {arguments.get('label')}"
         if tool_name == "toggle":
             self.user_tools.db["on"] = not self.user_tools.db["on"]
             return "toggled"
@@ -78,7 +82,7 @@ class Environment:
 
     def get_response(self, call):
         try:
-            return Space(content=str(self.make_tool_call(call.name, "assistant", **call.arguments)), error=False)
+            return Space(content=str(self.make_tool_call(call.name, call.requestor, **call.arguments)), error=False)
         except Exception as error:
             return Space(content=f"Error: {error!r}", error=True)
 

