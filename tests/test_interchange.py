@@ -187,6 +187,19 @@ def test_other_formats_are_known_by_their_fields(
     assert len({event.task for event in told if event.task != "-"}) == 1
 
 
+def test_calls_are_read_as_text_of_json_too() -> None:
+    """As verifiers saves them."""
+    called = json.dumps({"id": "c", "name": "python", "arguments": '{"code": "4"}'})
+    turns = [
+        {"role": "assistant", "content": "", "tool_calls": [called]},
+        {**REPLY, "role": "tool", "tool_call_id": "c"},
+    ]
+    row = {**ROW, "completion": [*turns, REPLY]}
+    (attempt,) = foreign_file(Dataset("results.jsonl", json.dumps(row), "0" * 64), "").attempts
+    (use,) = attempt.calls
+    assert (use.call.name, use.call.arguments, use.result.output) == ("python", {"code": "4"}, REPLY["content"])
+
+
 def test_a_file_is_one_run_however_often_it_is_imported(kept: Path, tmp_path: Path) -> None:
     other, alone = {**ROW, "completion": [{**REPLY, "content": "#### 5"}]}, {**ROW, "example_id": 1}
     path = rows_file(tmp_path / "results.jsonl", ROW, alone, other)
@@ -269,6 +282,7 @@ BAD: dict[str, tuple[object, str]] = {
     "a message without a role": ({**ROW, "prompt": [{"content": "2+2?"}]}, "role"),
     "endless nesting": ({**ROW, "info": {"a": _deep(100)}}, "nested more than"),
     "arguments that are none": ({**ROW, "completion": [{**REPLY, "tool_calls": [CALL]}]}, "the arguments of f"),
+    "a call that is cut": ({**ROW, "completion": [{**REPLY, "tool_calls": ["{"]}]}, "tool_calls.0': Value error"),
     "a call of nothing": ({**ROW, "completion": [{**REPLY, "tool_calls": [{"id": "c"}]}]}, "names no function"),
     "no question": ({**ROW, "prompt": []}, "It asks nothing"),
     "a last line that is cut": (json.dumps(ROW)[:-20], "It is cut off"),

@@ -3,7 +3,9 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
 
 from agent0.evaluation.benchmarks.rows import RowError
 from agent0.events.values import ToolUse, Turn
@@ -42,13 +44,21 @@ class ChatCall(Foreign):
     arguments: str | Document = ""
 
 
+def _unpacked(call: object) -> object:
+    """A call that is written as a text of JSON (verifiers' results) as what it says."""
+    try:
+        return json.loads(call) if isinstance(call, str) else call
+    except RecursionError as error:
+        raise ValueError("nested without end") from error
+
+
 class ChatMessage(Foreign):
     """One message of a conversation, with the calls that it makes."""
 
     role: Role
     content: Content = None
     name: str | None = None
-    tool_calls: list[ChatCall] | None = None
+    tool_calls: list[Annotated[ChatCall, BeforeValidator(_unpacked)]] | None = None
     tool_call_id: str | None = None
     reasoning_content: str | None = None
     function: str | None = None
