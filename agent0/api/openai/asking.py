@@ -1,4 +1,4 @@
-"""One way from a request to the turns that answer it, whichever dialect asks: who is asked, and what is recorded."""
+"""One way from a request to the turns that answer it, in every dialect: which model answers, and what is recorded."""
 
 import asyncio
 import re

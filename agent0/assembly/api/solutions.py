@@ -1,4 +1,4 @@
-"""Part of the rim: work on a repository of one's own, in Python."""
+"""Part of the rim: work on the user's repository, asked for in Python."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -37,7 +37,7 @@ BATCH, TRIES = 25, 4
 SHOWN: Mapping[int, int] = {1: 3, 2: 2, 3: 1, 4: 2}
 """Failures that a statement shows, by level."""
 EVERY = 3
-"""Of so many repositories that are reviewed one is right."""
+"""One in this many repositories to review is right."""
 LEAST = 2
 """Calls that must go wrong beyond those that are shown."""
 PACKAGE, VALUES = "generated", "values.json"

@@ -57,7 +57,7 @@ class ProtocolSession:
             return await run_protocol(tasks, exam, conditions, self.verifier, at_once, answered, add)
 
     def key(self, exam: EvaluationProtocol) -> str:
-        """Everything that decides an answer: who is asked what, and the settings of its run."""
+        """Everything that decides an answer: the model, what it is asked, and the settings of its run."""
         player = self.player
         return f"{exam} {player.name} {player.checkpoint.adapter} {player.state.config.model_dump_json()}"
 

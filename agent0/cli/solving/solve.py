@@ -1,4 +1,4 @@
-"""Work on a repository of one's own: copied into the sandbox, shown with the votes on it, written once accepted."""
+"""Work on the user's repository: copied into the sandbox, shown with the votes on it, written once accepted."""
 
 import inspect
 import sys

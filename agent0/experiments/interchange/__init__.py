@@ -24,7 +24,7 @@ LONGEST = 200_000
 DEEPEST = 60
 """Objects and lists within each other."""
 OWN = "agent0"
-"""The field, where a format allows fields of one's own, in which an export keeps what the format has no place for."""
+"""The field, where a format allows others, in which an export keeps what the format has no place for."""
 
 
 class Foreign(BaseModel):

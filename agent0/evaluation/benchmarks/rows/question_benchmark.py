@@ -1,4 +1,4 @@
-"""A file of questions of one's own, or a folder of mined tasks, as a benchmark: every row is an item, decided as a run
+"""A file of the user's questions, or a folder of mined tasks, as a benchmark: every row is an item, decided as a run
 decides about it."""
 
 from pathlib import Path

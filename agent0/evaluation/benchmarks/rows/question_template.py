@@ -1,4 +1,4 @@
-"""A template of one's own that makes a row's question of its columns. It runs in Jinja's sandbox: it reads the row and
+"""A template of the user's that makes a row's question of its columns. It runs in Jinja's sandbox: it reads the row and
 nothing else."""
 
 from collections.abc import Callable
