@@ -20,6 +20,7 @@ import select
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ WITH_PHONE = (
 ALONE = f"Nobody answers messages: solve the ticket by calls of tools, then call {DONE}."
 MOST_BITS = 1 << 20
 """Of a whole number that is calculated."""
-OPERATORS = {
+OPERATORS: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
