@@ -46,10 +46,9 @@ from agent0.infra.models.replay import ReplayedTurns
 
 
 class Played:
-    name = "played"
-
     def __init__(self, actor, settings, artifacts):
         self._file = Path(actor.model)
+        self.name = f"played/{self._file.stem}"
 
     async def generate(self, request):
         with self._file.with_suffix(".asked").open("a") as asked:

@@ -139,7 +139,8 @@ def check_routing(settings: Settings) -> None:
     if not judge.provider and (judge.fallback or judge.routing.strategy):
         fix = "Set run.verification.judge.provider, or leave them out."
         raise ConfigError("The judge's fallback and routing have no effect.", "No judge is named.", fix)
-    named = ("teacher", "student", "judge")
+    student, named = settings.run.student, ("teacher", "student", "judge")
+    check_strategy("student", student.distil_routing, len(student.distil_from))
     for role, actor in actors_of(settings).items():
         routing, count = getattr(actor, "routing", RoutingConfig()), len(getattr(actor, "fallback", ()))
         check_strategy(role, routing if role in named else RoutingConfig(), count)

@@ -86,10 +86,15 @@ def set_(
 
 
 def _which(scope: str, name: str) -> tuple[Any, str]:
-    """The scope and the name that are meant; a run's id where one was named as runs are."""
+    """The scope and the name that are meant; a run's id where one was named as runs are, and no budget has the name, as
+    that of submitted work."""
     budget_scope = scope_of(scope)
     named = name_of(flags.settings(), budget_scope, name)
-    return budget_scope, lookup.run_id(named) if budget_scope == "run" else named
+    if budget_scope != "run":
+        return budget_scope, named
+    with lookup.tables() as db:
+        charged = bool(list_budgets(db, budget_scope, named))
+    return budget_scope, named if charged else lookup.run_id(named)
 
 
 def _missing(scope: str, name: str) -> None:

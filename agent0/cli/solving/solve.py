@@ -18,7 +18,9 @@ from agent0.assembly.solving.solutions import (
     submission_of,
 )
 from agent0.cli import console, flags, lookup
+from agent0.cli.batches.batch import StandIns
 from agent0.cli.models.partner import partner
+from agent0.cli.routing.evaluate import strategy_pairs
 from agent0.errors import ConfigError, GateError
 from agent0.events.base import Recorded
 from agent0.events.values import SOLVING
@@ -26,6 +28,8 @@ from agent0.projections.submissions import list_submissions
 from agent0.settings import Settings
 from agent0.verification.solutions.repository_job import Verb
 
+ROUTED = "router/student"
+"""The model of the settings, with those that stand in for it."""
 NAMED = 5
 """Files that a line names."""
 STOPPING = "Stopping; each turn that ended is stored. Go on: agent0 solve resume {}"
@@ -41,12 +45,21 @@ def _work(
         str, typer.Option(metavar="BASE..HEAD", help="Look at what changed between two versions that git has.")
     ] = "",
     model: Annotated[
-        str, typer.Option(help="tiny, a name of the catalogue or a server, folder, GGUF file; RUN/CHECKPOINT, RUN.")
+        str,
+        typer.Option(
+            help="tiny, a name of the catalogue or a server, folder, GGUF file; RUN/CHECKPOINT, RUN; router/student: "
+            "that of the settings."
+        ),
     ] = "",
     provider: Annotated[str | None, typer.Option(help="Whose model it is: ollama, openai, transformers…")] = None,
     less: Annotated[
         int, typer.Option(min=1, max=1000, help="By how much branches and repeated statements together must fall.")
     ] = 1,
+    with_: StandIns = None,
+    strategy: Annotated[str, typer.Option(help="Who takes which turn: agent0 router strategies.")] = "",
+    budget: Annotated[
+        float | None, typer.Option(min=0, metavar="USD", help="What its model calls may cost; at its end it stops.")
+    ] = None,
     accept: Accept = False,
     dirty: Annotated[bool, typer.Option("--dirty", help="Take along what is not committed.")] = False,
     needs: Annotated[
@@ -61,8 +74,9 @@ def _work(
 ) -> None:
     copy = read_repository(path, diff)
     _say_copy(copy, dirty)
-    pairs = flags.overrides(set_, plugins=flags.plugin_paths(plugin))
-    settings, adapter, name = partner(model, provider, profile, pairs)
+    named = {"plugins": flags.plugin_paths(plugin), "router__caps__run": budget}
+    pairs = flags.overrides([*(set_ or ()), *strategy_pairs(with_, strategy)], **named)
+    settings, adapter, name = partner("" if model == ROUTED else model, provider, profile, pairs)
     run, _, checkpoint = name.partition("/")
     request = SolutionRequest(verb, check, timeout, tuple(needs or ()), seed, less)
     student = (run, checkpoint or "base", adapter)
