@@ -25,7 +25,12 @@ def test_work_stops_where_its_budget_ends_and_goes_on_where_the_cap_is_raised(
     home = tmp_path / "home"
     with serving() as server:
         # A turn reserves 300 tokens, and is charged 200 of them: the second does not fit under 400.
-        settings = (*PRICES, "run.student.max_tokens=300", "handlers.ack_wait_s=1", f"run.student.base_url={server.url}")
+        settings = (
+            *PRICES,
+            "run.student.max_tokens=300",
+            "handlers.ack_wait_s=1",
+            f"run.student.base_url={server.url}",
+        )
         options = [part for pair in settings for part in ("--set", pair)]
         model = ("--profile", "scripted", "--provider", "anthropic", "--model", MODEL, "--budget", "0.004")
         command = ["solve", "fix", str(repository), *CHECK, *model, *options]
