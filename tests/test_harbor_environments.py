@@ -49,6 +49,29 @@ SOLUTION = (
 )
 
 
+USUAL_IMAGE = """FROM ubuntu:24.04
+RUN apt-get update && apt-get install -y --no-install-recommends curl python3 && rm -rf /var/lib/apt/lists/*
+RUN --network=host pip install --no-cache-dir pytest==8.4.1 pytest-json-ctrf==0.3.5
+WORKDIR /app
+COPY . .
+"""
+USUAL_TEST = """#!/bin/bash
+apt-get update
+curl -LsSf https://example.org/uv/install.sh | sh
+source $HOME/.local/bin/env
+uvx --with pytest==8.4.1 --with pytest-json-ctrf==0.3.5 pytest --ctrf /logs/verifier/ctrf.json /tests/test_sum.py -rA
+if [ $? -eq 0 ]; then echo 1 > /logs/verifier/reward.txt; else echo 0 > /logs/verifier/reward.txt; fi
+"""
+USUAL_CHECK = """from pathlib import Path
+
+
+def test_sum():
+    numbers = Path("/app/data/numbers.txt").read_text().split()
+    assert Path("/app/total.txt").read_text().strip() == str(sum(map(int, numbers)))
+"""
+"""As most folders of others are: an image that installs the tools of tests, and tests that install them again."""
+
+
 def task_files(numbers: str = "1 2 3", **changes: str | None) -> dict[str, bytes]:
     texts: dict[str, str | None] = {
         "task.toml": 'version = "1.0"\n[verifier]\ntimeout_sec = 20\n[environment]\ncpus = 1\n',
@@ -101,16 +124,18 @@ def lay_out_bombs(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder with the environment ``sums``: two tasks; the others were refused by name."""
+    """A data folder with the environment ``sums``: three tasks; the others were refused by name."""
     base = tmp_path_factory.mktemp("harbor")
     for name, numbers in (("one", "1 2 3"), ("two", "4 5")):
         laid_out(base / "sums" / name, task_files(numbers))
+    usual = {"environment/Dockerfile": USUAL_IMAGE, "tests/test.sh": USUAL_TEST, "tests/test_sum.py": USUAL_CHECK}
+    laid_out(base / "sums" / "usual", task_files("6") | {path: text.encode() for path, text in usual.items()})
     laid_out(base / "sums" / "unsolved", task_files(solution__solve_dot_sh="echo 1 > total.txt\n"))
     laid_out(base / "sums" / "given", task_files(tests__check_dot_py="print(1)"))
     (laid_out(base / "sums" / "linked", task_files()) / "environment/passwd").symlink_to("/etc/passwd")
     lay_out_bombs(base / "sums")
     result = agent0("env", "add", "harbor", str(base / "sums"), "--json", home=base / "home")
-    assert result.code == 0 and result.json["tasks"] == ["one", "two"], result.err
+    assert result.code == 0 and result.json["tasks"] == ["one", "two", "usual"], result.err
     refused = {
         "given": "an untouched folder gets the full reward",
         "linked": "linked/environment/passwd is a link. Links are not followed.",
@@ -182,8 +207,13 @@ REFUSED: dict[str, tuple[dict[str, str | None], str]] = {
         "line 2, cannot.*RUN pip.*needs a build",
     ),
     "a continued build": ({"environment__Dockerfile": "FROM python:3\n\nRUN a \\\n  b\n"}, "line 3,"),
-    "another image": ({"environment__Dockerfile": "FROM ubuntu:24.04\n"}, "line 1, cannot.*FROM ubuntu"),
-    "no image": ({"environment__Dockerfile": "WORKDIR /app\n"}, "names no Python image"),
+    "another image": ({"environment__Dockerfile": "FROM nginx:1\n"}, "line 1, cannot.*FROM nginx"),
+    "a build after what is here": (
+        {"environment__Dockerfile": "FROM python:3\nRUN apt-get update && apt-get install -y curl gcc\n"},
+        "line 2, cannot.*gcc.*needs a build",
+    ),
+    "a program of the network": ({"environment__Dockerfile": "FROM debian\nRUN curl x | sh\n"}, "line 2, cannot"),
+    "no image": ({"environment__Dockerfile": "WORKDIR /app\n"}, "names no plain image"),
     "another place": ({"environment__Dockerfile": "FROM python:3\nCOPY seed.txt /etc/\n"}, "is not below /app"),
     "out of the place": ({"environment__Dockerfile": "FROM python:3\nCOPY seed.txt ../etc/x\n"}, "is not below /app"),
     "out of the folder": ({"environment__Dockerfile": "FROM python:3\nCOPY ../solution .\n"}, r"no '\.\./solution'"),
@@ -193,7 +223,7 @@ REFUSED: dict[str, tuple[dict[str, str | None], str]] = {
     "a bool": ({"task_dot_toml": "[verifier]\ntimeout_sec = true\n"}, "verifier.timeout_sec: Input should be a valid"),
     "a GPU": ({"task_dot_toml": "[environment]\ngpus = 1\n"}, "environment.gpus: it needs a GPU"),
     "steps": ({"task_dot_toml": "[[steps]]\nname = 'a'\n"}, "steps: it has several"),
-    "a server": ({"task_dot_toml": "[environment]\ndocker_image = 'redis'\n"}, "docker_image: it is no plain Python"),
+    "a server": ({"task_dot_toml": "[environment]\ndocker_image = 'redis'\n"}, "docker_image: it is no plain image"),
     "no words": ({"instruction_dot_md": " \n"}, r"instruction\.md is empty"),
 }
 
@@ -283,7 +313,7 @@ def test_environments_are_listed_and_removed(home: Path, tmp_path: Path) -> None
         return agent0("env", *arguments, home=home)
 
     (row,) = env("list", "--json").json
-    assert (row["environment"], row["tasks"], row["problem"]) == ("sums", 2, "") and len(row["sha256"]) == 64
+    assert (row["environment"], row["tasks"], row["problem"]) == ("sums", 3, "") and len(row["sha256"]) == 64
     assert row["sha256"] == plan(home).questions.sha256, "what a run names"
     (tmp_path / "none").mkdir()
     bad = laid_out(tmp_path / "bad" / "x", task_files(solution__solve_dot_sh="exit 3"))

@@ -1,6 +1,6 @@
 """A task folder of Harbor as others write it: read where its environment needs no build, refused by name where it does.
 
-What it needs beside a plain Python image cannot be had in the sandbox, so nothing is guessed.
+What it needs beside a plain image cannot be had in the sandbox, so nothing is guessed.
 """
 
 import posixpath
@@ -9,6 +9,7 @@ import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import dropwhile, groupby
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
@@ -21,7 +22,13 @@ OWN = ("tests", "logs", "solution")
 STATEMENT, SCRIPT, SOLUTION = "instruction.md", "tests/test.sh", "solution/solve.sh"
 _DOCKERFILE = "environment/Dockerfile"
 LONGEST_NAME = 100
-_plain = re.compile(r"(?:docker\.io/)?(?:library/)?python(?::[\w.-]+)?(?:@sha256:[0-9a-f]{64})?")
+PRESENT = frozenset(
+    ("bash", "ca-certificates", "coreutils", "curl", "pytest", "pytest-json-ctrf", "python3", "python3-pip")
+)
+"""What an image may install: it is here, or of use with a network alone."""
+_plain = re.compile(
+    r"(?:docker\.io/|public\.ecr\.aws/docker/)?(?:library/)?(?:python|ubuntu|debian)(?::[\w.-]+)?(?:@sha256:[0-9a-f]{64})?"
+)
 _name = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -65,7 +72,7 @@ def read_harbor_task(name: str, files: Mapping[str, bytes]) -> HarborTask:
     """Read the ``files`` of a task folder, by path in it.
 
     Raises:
-        ConfigError: a file is missing or none of Harbor's, or the task needs what no plain Python image has: it is
+        ConfigError: a file is missing or none of Harbor's, or the task needs what no plain image has: it is
             named with file, and with line or field.
     """
     if not _name.fullmatch(name) or len(name) > LONGEST_NAME:
@@ -121,9 +128,7 @@ def _needs(config: _TaskTable) -> str:
         "steps: it has several": config.steps,
         "environment.gpus: it needs a GPU": environment.gpus,
         "environment.mcp_servers: it needs servers": environment.mcp_servers,
-        "environment.docker_image: it is no plain Python image": not _plain.fullmatch(
-            environment.docker_image or "python"
-        ),
+        "environment.docker_image: it is no plain image": not _plain.fullmatch(environment.docker_image or "python"),
         "verifier.environment_mode: its tests have an image of their own": config.verifier.environment_mode
         == "separate",
     }
@@ -146,7 +151,7 @@ def _start(name: str, config: _TaskTable, files: Mapping[str, bytes]) -> Iterato
         where, instruction = f"{_DOCKERFILE}, line {number},", parts[0].upper()
         if instruction == "FROM" and len(parts) == 2 and not based and _plain.fullmatch(parts[1]):
             based = True
-        elif instruction == "WORKDIR" and parts[1:] in ([APP], [f"{APP}/"]):
+        elif _changes_nothing(instruction, parts[1:]):
             continue
         elif instruction == "COPY" and len(parts) > 2 and not parts[1].startswith(("-", "[")):
             yield from _copied(name, where, parts[1:-1], parts[-1], files)
@@ -154,7 +159,25 @@ def _start(name: str, config: _TaskTable, files: Mapping[str, bytes]) -> Iterato
             what = " ".join(parts)[:80]
             raise _refusal(name, where, f"{what!r} needs a build, and there is none here")
     if not based:
-        raise _refusal(name, _DOCKERFILE, "it names no Python image")
+        raise _refusal(name, _DOCKERFILE, "it names no plain image")
+
+
+def _changes_nothing(instruction: str, words: list[str]) -> bool:
+    """Whether an image without it is the same here: it names the work folder, or installs what is present."""
+    if instruction == "WORKDIR":
+        return words in ([APP], [f"{APP}/"])
+    commands = groupby(dropwhile(lambda word: word.startswith("--"), words), lambda word: word == "&&")
+    return instruction == "RUN" and all(and_ or _is_present(list(command)) for and_, command in commands)
+
+
+def _is_present(command: list[str]) -> bool:
+    """Whether nothing is missing here where ``command`` is not run."""
+    match [word for word in command if not word.startswith("-")]:
+        case ["apt-get" | "apt", "update"] | ["rm", "/var/lib/apt/lists/*"] | ["mkdir", "/app"]:
+            return True
+        case ["apt-get" | "apt" | "pip" | "pip3", "install", *packages]:
+            return {package.partition("=")[0] for package in packages} <= PRESENT
+    return False
 
 
 def _instructions(text: str) -> Iterator[tuple[int, list[str]]]:
