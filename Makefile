@@ -220,7 +220,7 @@ crash: setup .venv/.ready-dev
 		tests/test_surroundings.py tests/test_other_recipes.py
 	$(BIN)/python -m pytest -m slow tests/test_crash_loops.py tests/test_long_run.py tests/test_processes.py \
 		tests/test_processes_tiny.py tests/test_experiment_kills.py tests/test_embedding.py tests/engine/test_saving.py \
-		tests/test_why_cli.py tests/test_climb_retrained.py
+		tests/test_why_cli.py tests/test_climb_retrained.py tests/bus/test_episode_kills.py
 	$(BIN)/python -m pytest -m slow tests/archive tests/engine/test_crew.py tests/test_past.py tests/test_long_model.py tests/test_run_failure.py tests/test_tool_serving.py tests/test_turn_values.py
 
 # Four hosts in network namespaces: 50 kills, then speed, another version, cost, artifacts. Needs ip and unshare.

@@ -2,6 +2,8 @@
 
 from typing import Annotated
 
+from pydantic import Field, JsonValue
+
 from agent0.events.base import Value
 from agent0.events.digest import NOT_EMPTY
 
@@ -29,6 +31,8 @@ class Episode(Value):
     """The digest of its code, where that is a process of its own."""
     right: Annotated[float | None, NOT_EMPTY] = None
     """The reward from which on an episode is right; None: 1."""
+    options: Annotated[dict[str, JsonValue], NOT_EMPTY] = Field(default_factory=dict)
+    """What OpenEnv's environments are told at each reset, beside the seed."""
 
     @property
     def kind(self) -> str:

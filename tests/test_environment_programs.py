@@ -23,6 +23,7 @@ from agent0.infra.environments.by_kind import EnvironmentsByKind
 from agent0.infra.environments.programs import EnvironmentProgram, Programs, program_digest
 from agent0.infra.models import scripted
 from agent0.ports.environments import EnvironmentFaultError
+from agent0.tasks.families import families
 from tests.play import play
 from tests.terminal import agent0
 from tests.world import ports, small, started
@@ -52,7 +53,7 @@ class Line:
     metadata, render_mode, action_space = {"render_modes": ["ansi"]}, "ansi", Discrete(2)
 
     def __init__(self):
-        self.unwrapped = self
+        self.unwrapped, self.lie = self, {}
     def reset(self, seed):
         print("a word that is no answer")
         self.at, self.length = 0, 2 + seed % 7
@@ -60,7 +61,8 @@ class Line:
     def step(self, action):
         self.at += 1 if action else -1
         ended = self.at in (-1, self.length)
-        return self.at, float(self.at == self.length), ended, False, {}
+        reward = self.lie.get("reward", float(self.at == self.length))
+        return self.at, reward, self.lie.get("ended", ended), False, {}
     def render(self):
         cells = ["\\x1b[41m.\\x1b[0m" if cell == self.at else "." for cell in range(self.length)]
         return "".join(cells)
@@ -68,7 +70,9 @@ class Line:
         pass
 
 def make(name, render_mode=None, **options):
-    return Line()
+    line = Line()
+    line.lie = options
+    return line
 '''
 VERIFIERS = '''
 """Stands in for verifiers: adding numbers."""
@@ -90,6 +94,14 @@ class SingleTurnEnv:
 def load_environment(name, **options):
     return SingleTurnEnv()
 '''
+SERVER = """
+import os
+from agent0.api.openenv import application
+from agent0.infra.sandbox import Refusing
+from agent0.tasks.families import families
+
+app = application(families()[os.environ["THEIR_FAMILY"]], (1,), Refusing("none is needed", ""), sessions=1)
+"""
 TYPES = """
 class RolloutInput(dict):
     pass
@@ -113,6 +125,11 @@ async def install(folder: Path, packages: Sequence[str], python: str) -> None:
         site / "verifiers/__init__.py": VERIFIERS,
         site / "verifiers/types.py": TYPES,
         site / "verifiers-8.dist-info/METADATA": "Metadata-Version: 2.1\nName: verifiers\nVersion: 8\n",
+        site / "their_env/server.py": SERVER,
+        site / "openenv_theirs-3.dist-info/METADATA": "Metadata-Version: 2.1\nName: openenv-theirs\nVersion: 3\n",
+        site / "openenv_theirs-3.dist-info/entry_points.txt": "[console_scripts]\nserver = their_env.server:main\n",
+        site / "openenv_theirs-3.dist-info/REQUESTED": "",
+        site / "ours.pth": f"import site; site.addsitedir({str(Path(pytest.__file__).parents[1])!r})\n",
     }.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -186,6 +203,35 @@ async def a_reply_is_worth_what_the_rubric_says(tmp_path: Path) -> None:
         await reached.close()
 
 
+def test_a_package_of_openenv_is_served_as_it_is_told(tmp_path: Path) -> None:
+    """Its folder is called otherwise than it, its variable chooses what it serves, and each reset is told a level."""
+    options = ("--option", "THEIR_FAMILY=countdown", "--option", "level=2")
+    added = agent0("env", "add", "openenv", "./their_env", "--count", "6", *options, "--json", home=tmp_path)
+    assert added.code == 0 and added.json["environment"] == "their_env", added.err
+    family = families()["countdown"]
+    stored = [json.loads(path.read_text()) for path in Path(added.json["folder"], "tasks").iterdir()]
+    asked = [family.parse(task["statement"]) for task in stored]
+    assert len(asked) > 3 and all(params and family.level(params) == 2 for params in asked)
+    assert {(task["environment"], task["version"]) for task in stored} == {("openenv-theirs", "3")}
+    assert stored[0]["episode"]["options"] == {"level": 2} and asked[0] is not None
+    episode, answer = Episode.model_validate(stored[0]["episode"]), family.solve(asked[0])
+    assert asyncio.run(rewards(tmp_path / "environments", episode, (answer, "1"))) == [1.0, 0.0]
+
+
+async def rewards(folder: Path, episode: Episode, answers: Sequence[str]) -> list[float | None]:
+    """At the same time, where the server has room for one."""
+    reached = EnvironmentsByKind(folder)
+
+    async def reward(answer: str) -> float | None:
+        async with reached.opened(episode) as session:
+            return (await session.step("", {"answer": answer})).reward
+
+    try:
+        return await asyncio.gather(*map(reward, answers))
+    finally:
+        await reached.close()
+
+
 HOSTILE = """
 import json, os, socket, sys, time
 lie = json.loads(sys.argv[2]).get("lie", "")
@@ -201,6 +247,8 @@ while True:
         answer = {"name": "n", "version": ""}
         if request["kind"] == "open":
             answer = {"question": "Go.", "tools": tools}
+        if lie == "flood" and request["kind"] == "step":
+            wire.write(b"x" * (1 << 20))
         if request["kind"] == "step":
             answer = {"text": "x", "reward": 1.0, "done": True, "refused": False}
             if lie == "exit":
@@ -221,6 +269,7 @@ LIES: dict[str, tuple[str, type[Exception], str]] = {
     "more than asked": ('{"advantage": 1}', EnvironmentFaultError, "advantage"),
     "no JSON": ("text", EnvironmentFaultError, "no answer to step"),
     "two answers": ("two", EnvironmentFaultError, "more than one answer"),
+    "a flood": ("flood", EnvironmentFaultError, "no line of at most"),
     "a hang": ("hang", EnvironmentFaultError, "nothing to step"),
     "an end": ("exit", DependencyError, "It was lost"),
 }
@@ -238,6 +287,7 @@ async def test_what_a_process_lies_is_no_step(name: str, tmp_path: Path, monkeyp
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     await install(folder, (), "")
+    monkeypatch.setattr(process, "LARGEST", 1 << 18)
     monkeypatch.setattr(programs, "INSIDE", inside)
     reached = Programs(tmp_path, answer_s=0.5 if lie == "hang" else 20.0)
     episode = Episode(url="gym:liar", seed=0, question="", action="", program=program_digest(folder))
@@ -245,6 +295,23 @@ async def test_what_a_process_lies_is_no_step(name: str, tmp_path: Path, monkeyp
         with pytest.raises(error, match=why):
             async with reached.opened(episode) as session:
                 await session.step("act", {})
+    finally:
+        await reached.close()
+
+
+@pytest.mark.parametrize("lie", [{"reward": True}, {"reward": "1"}, {"ended": 1}, {"ended": "no"}], ids=str)
+async def test_what_gymnasium_lies_is_no_step(lie: dict[str, Any], tmp_path: Path) -> None:
+    folder = tmp_path / "line"
+    folder.mkdir()
+    program = EnvironmentProgram(kind="gym", name="Line-v1", options=lie)
+    (folder / programs.PROGRAM).write_text(program.model_dump_json())
+    await install(folder, (), "")
+    reached = Programs(tmp_path)
+    try:
+        episode = Episode(url="gym:line", seed=1, question="", action="", program=program_digest(folder))
+        async with reached.opened(episode) as session:
+            with pytest.raises(EnvironmentFaultError, match=r"an error: TypeError.* is expected"):
+                await session.step("act", {"action": 1})
     finally:
         await reached.close()
 

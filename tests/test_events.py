@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args, get_origin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from agent0.events import (
     alarms,
@@ -143,13 +143,15 @@ def test_a_run_of_the_past_can_be_folded() -> None:
 @cache
 def strategy(annotation: Any) -> st.SearchStrategy[Any]:
     """Everything a field of this type can hold."""
+    anything = st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.floats(allow_nan=False)
     plain = {
         str: st.text(max_size=12),
         int: st.integers(-(2**63), 2**63),
         float: st.floats(),
         bool: st.booleans(),
         type(None): st.none(),
-        Any: st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.floats(allow_nan=False),
+        Any: anything,
+        JsonValue: anything,
     }
     if annotation in plain:
         return plain[annotation]

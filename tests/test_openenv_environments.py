@@ -24,6 +24,7 @@ from agent0.events.values import QUESTIONS, SourceRow, Task
 from agent0.infra.models import scripted
 from agent0.infra.sandbox import Refusing
 from agent0.infra.storage.datasets import LocalQuestions
+from agent0.infra.web import openenv
 from agent0.infra.web.openenv import LARGEST, OpenEnvServers, base_url
 from agent0.ports.environments import EnvironmentFaultError
 from agent0.settings import Settings
@@ -207,9 +208,34 @@ AWAY: dict[str, dict[str, list[str | bytes] | None]] = {
 
 
 @pytest.mark.parametrize("name", AWAY)
-async def test_an_environment_that_is_lost_or_another_is_waited_for(name: str) -> None:
+async def test_an_environment_that_is_lost_or_another_is_waited_for(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openenv, "PAUSES_S", (0.01,))
     with pytest.raises(DependencyError, match=r"The environment at http://127"):
         await against(AWAY[name])
+
+
+async def test_sessions_of_a_server_that_has_room_for_one_follow_one_another() -> None:
+    """As with theirs, a session is over a moment later than its socket."""
+    taken: list[ServerConnection] = []
+
+    async def converse(socket: ServerConnection) -> None:
+        if taken:
+            await socket.send('{"type": "error", "data": {"code": "CAPACITY_REACHED"}}')
+            return
+        taken.append(socket)
+        async for text in socket:
+            frames = {"reset": observation(**OBSERVED), "step": step(), "state": STATE}
+            await socket.send(frames[json.loads(text)["type"]])
+        asyncio.get_running_loop().call_later(0.1, taken.clear)
+
+    async def reward(servers: OpenEnvServers, episode: Episode) -> float | None:
+        async with servers.opened(episode) as session:
+            return (await session.step("", {"answer": "7"})).reward
+
+    async with serve(converse, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        episode, servers = Episode(url=url, seed=0, question="question", action="answer"), OpenEnvServers(10.0)
+        assert await asyncio.gather(*(reward(servers, episode) for _ in range(4))) == [1.0] * 4
 
 
 async def test_a_hang_ends() -> None:

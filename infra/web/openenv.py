@@ -3,7 +3,9 @@ believed: a frame is read into what it must be, and after a step the state is as
 either shows as what it is."""
 
 import asyncio
+import contextlib
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Annotated, Literal, TypeVar
@@ -23,11 +25,15 @@ from agent0.tools.untrusted import visible
 
 OPEN_S, ANSWER_S, CLOSE_S = 10.0, 120.0, 1.0
 """Seconds for a connection, for the answer to a frame, and for a goodbye."""
+PAUSES_S = (0.05, 0.1, 0.2, 0.4, 0.8)
+"""Seconds until a full server is asked again where it has no session of ours: one that ended may count a moment."""
 LARGEST = 1 << 20
 """Bytes of a frame."""
 SHOWN, LONGEST_TEXT, MOST_TOOLS = 200, 2_000, 64
 ACT = "act"
 """The tool that carries out an action of an environment without tools of its own."""
+FULL = "CAPACITY_REACHED"
+"""The code of the wire for a server that has no room for one more session."""
 _ANSWER_REFUSED = frozenset({"EXECUTION_ERROR", "VALIDATION_ERROR"})
 """Codes of the wire for a step that was read and could not be carried out."""
 _M = TypeVar("_M", bound=BaseModel)
@@ -128,14 +134,16 @@ class OpenEnvSession:
     def __init__(self, socket: ClientConnection, url: str, answer_s: float) -> None:
         self._socket, self._url, self._answer_s = socket, url, answer_s
 
-    async def reset(self, seed: int) -> ObservationData:
-        """Begin the episode of ``seed``.
+    async def reset(self, seed: int, options: Mapping[str, JsonValue]) -> ObservationData | None:
+        """Begin the episode of ``seed``, with ``options`` of the environment's own; None: the server is full.
 
         Raises:
             DependencyError: it cannot now. EnvironmentFaultError: it answers something else, or has ended at once.
         """
-        frame = await self._frame("reset", {"seed": seed})
+        frame = await self._frame("reset", {**options, "seed": seed})
         if isinstance(frame, _ErrorFrame):
+            if frame.data.code == FULL:
+                return None
             raise away(self._url, f"It does not begin: {frame.data.code} {frame.data.message[:SHOWN]}")
         begun = self._observation(frame)
         if begun.done:
@@ -171,7 +179,8 @@ class OpenEnvSession:
         request = TypeAdapter(dict[str, JsonValue]).dump_json({"type": kind, "data": dict(data)}).decode()
         try:
             async with asyncio.timeout(self._answer_s):
-                await self._socket.send(request)
+                with contextlib.suppress(ConnectionClosed):  # what it wrote before says why
+                    await self._socket.send(request)
                 text = await self._socket.recv()
         except TimeoutError as error:
             why = f"nothing to {kind} in {self._answer_s:g} s"
@@ -229,6 +238,19 @@ class OpenEnvEpisode:
         return StepOutcome(shown(outcome.observation), outcome.reward, outcome.done)
 
 
+async def _episode(
+    session: OpenEnvSession, observed: Mapping[str, JsonValue], question: str, steps: tuple[ToolSpec, ...] | None
+) -> OpenEnvEpisode:
+    """The episode that ``session`` has begun with what was ``observed``; its own tools are asked for where ``steps``
+    are none."""
+    asked = observed.get(question) if question else shown(observed)
+    if not isinstance(asked, str):
+        fields = ", ".join(observed)[:SHOWN] or "nothing"
+        raise ConfigError(f"An observation has no text {question!r}.", f"It has: {fields}.", "Name it: --question")
+    calls = steps == ()
+    return OpenEnvEpisode(session, asked, await session.tools() if calls else steps or (), calls)
+
+
 def _first(error: ValidationError | RecursionError | SchemaRefused) -> str:
     if isinstance(error, RecursionError):
         return "it is nested too deep"
@@ -239,10 +261,11 @@ def _first(error: ValidationError | RecursionError | SchemaRefused) -> str:
 
 
 class OpenEnvServers:
-    """Reaches servers of OpenEnv's wire, by a session for each episode. ``answer_s``: seconds for one frame."""
+    """Reaches servers of OpenEnv's wire, by a session for each episode; those of a full server follow one another.
+    ``answer_s``: seconds for one frame."""
 
     def __init__(self, answer_s: float = ANSWER_S) -> None:
-        self._answer_s = answer_s
+        self._answer_s, self._open, self._ended = answer_s, Counter[str](), asyncio.Event()
 
     @asynccontextmanager
     async def session(self, url: str) -> AsyncIterator[OpenEnvSession]:
@@ -264,23 +287,36 @@ class OpenEnvServers:
 
     @asynccontextmanager
     async def opened(self, episode: Episode) -> AsyncIterator[OpenEnvEpisode]:
-        """As ``Environments.opened``."""
+        """As ``Environments.opened``, and a ConfigError where there is no text ``episode.question``."""
         steps = await self.steps(episode.url) if episode.tools else None
-        async with self.session(episode.url) as session:
-            yield await self.begun(session, episode.seed, episode.question, steps)
+        try:
+            async with self._begun(episode, steps) as begun:
+                yield begun
+        finally:
+            self._ended.set()
+            self._ended = asyncio.Event()
 
-    async def begun(
-        self, session: OpenEnvSession, seed: int, question: str, steps: tuple[ToolSpec, ...] | None
-    ) -> OpenEnvEpisode:
-        """The episode of ``seed``, begun in ``session``. ``steps``: as ``steps`` gives them; None: it has one step.
-        Errors as for ``opened``, and a ConfigError where there is no text ``question``."""
-        observed = (await session.reset(seed)).observation
-        asked = observed.get(question) if question else shown(observed)
-        if not isinstance(asked, str):
-            fields = ", ".join(observed)[:SHOWN] or "nothing"
-            raise ConfigError(f"An observation has no text {question!r}.", f"It has: {fields}.", "Name it: --question")
-        calls = steps == ()
-        return OpenEnvEpisode(session, asked, await session.tools() if calls else steps or (), calls)
+    @asynccontextmanager
+    async def _begun(self, episode: Episode, steps: tuple[ToolSpec, ...] | None) -> AsyncIterator[OpenEnvEpisode]:
+        """The episode, begun once there is room. ``steps``: as ``steps`` gives them; None: it has one step."""
+        pauses = iter(PAUSES_S)
+        while True:
+            ended = self._ended
+            async with self.session(episode.url) as session:
+                if (observed := await session.reset(episode.seed, episode.options)) is not None:
+                    begun = await _episode(session, observed.observation, episode.question, steps)
+                    self._open[episode.url] += 1
+                    try:
+                        yield begun
+                    finally:
+                        self._open[episode.url] -= 1
+                    return
+            if self._open[episode.url]:
+                await ended.wait()
+            elif (pause_s := next(pauses, None)) is not None:
+                await asyncio.sleep(pause_s)
+            else:
+                raise away(episode.url, f"It does not begin: {FULL}")
 
     async def steps(self, url: str) -> tuple[ToolSpec, ...]:
         """The tool that carries out an action of the environment at ``url``; nothing where it has tools of its own,

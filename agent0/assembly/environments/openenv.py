@@ -2,14 +2,15 @@
 each seed; answers are judged where it is served."""
 
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from pathlib import Path
+
+from pydantic import JsonValue
 
 from agent0.assembly.environments.added import TriedTask, free_folder
 from agent0.assembly.environments.episodes import add_episodes
 from agent0.events.episodes import Episode
-from agent0.infra.web.openenv import OpenEnvEpisode, OpenEnvServers, base_url
+from agent0.infra.web.openenv import OpenEnvServers, base_url
 from agent0.settings import Settings
 from agent0.verification.repositories.mined_task import EpisodeTask
 
@@ -24,11 +25,12 @@ async def add_openenv(
     *,
     steps: bool = False,
     right: float | None = None,
+    options: Mapping[str, JsonValue] | None = None,
 ) -> tuple[Path, list[TriedTask]]:
     """Add the episodes of the seeds below ``count`` at ``url`` as the environment ``name``; empty: as the server calls
     itself. ``question`` is the field of an observation that asks, ``steps``: an episode goes over several, ``right``:
-    from which reward on it is right. Returns where they are and all that were tried; nothing is kept where none is a
-    task.
+    from which reward on it is right, ``options``: what each reset is told. Returns where they are and all that were
+    tried; nothing is kept where none is a task.
 
     Raises:
         ConfigError: address or name is none, or its actions are more than one text, and not ``steps``.
@@ -39,13 +41,10 @@ async def add_openenv(
     url, servers = base_url(url), servers or OpenEnvServers()
     about = await servers.metadata(url)
     path = free_folder(settings, name or re.sub("[^a-z0-9_-]+", "-", about.name.lower()).strip("-_")[:63])
-    action, specs = ("", await servers.steps(url)) if steps else (await servers.action(url), None)
-    episode = Episode(url=url, seed=0, question=question, action=action, right=right)
+    action = "" if steps else await servers.action(url)
+    fields = {"question": question, "action": action, "tools": "steps" if steps else "", "options": options or {}}
+    episode = Episode(url=url, seed=0, right=right, **fields)
     like = EpisodeTask(id="", environment=about.name, version=about.version or "", statement="", episode=episode)
-    async with servers.session(url) as session:
-
-        @asynccontextmanager
-        async def opened(seed: int) -> AsyncIterator[OpenEnvEpisode]:
-            yield await servers.begun(session, seed, question, specs)
-
-        return path, await add_episodes(path, count, opened, like)
+    return path, await add_episodes(
+        path, count, lambda seed: servers.opened(episode.model_copy(update={"seed": seed})), like
+    )

@@ -41,9 +41,9 @@ def harbor(
     pairs: console.Set = None,
     as_json: console.Json = False,
 ) -> None:
-    """Add task folders of Harbor whose environment needs no build: a plain Python image, and files copied to /app.
-    Their scripts run in the sandbox alone; a task is added where its own solution gets the full reward and an
-    untouched folder does not. Exit code 1 where none is."""
+    """Add task folders of Harbor whose environment needs no build: a plain image of Python, Debian or Ubuntu, tools of
+    tests, and files copied to /app. Their scripts run in the sandbox alone; a task is added where its own solution gets
+    the full reward and an untouched folder does not. Exit code 1 where none is."""
     settings = flags.settings(None, pairs)
     called = name or folder.resolve().name.lower()
     path, tried = console.run_async(lambda: add_harbor(settings, folder, called, console.say))
@@ -80,15 +80,19 @@ def openenv(
 ) -> None:
     """Add an environment that is served by OpenEnv's wire, and whose episodes have one step, a single text, or go over
     steps. Its first observations are the tasks, and the sum of its rewards is the verdict: 1 or more is right. A
-    package is installed in the data folder and served from there, as your user. Exit code 1 where none is a task."""
-    settings = flags.settings(None, pairs)
-    if "://" in url:
-        result = console.run_async(lambda: add_openenv(settings, url, name, count, question, steps=steps, right=right))
-        _show(*result, as_json)
+    package is installed in the data folder and served from there, as your user. Options are told at each reset; of a
+    package, app=MODULE:NAME is its application, and those in capitals are variables of its process. Exit code 1 where
+    none is a task."""
+    settings, told = flags.settings(None, pairs), pairs_of(options)
+    if url.partition("://")[0] in ("http", "https", "ws", "wss"):
+        chosen = {"steps": steps, "right": right, "options": told}
+        _show(*console.run_async(lambda: add_openenv(settings, url, name, count, question, **chosen)), as_json)
         return
-    like = Episode(url="", seed=0, question=question, action="", tools="steps" if steps else "", right=right)
-    distribution = re.split(r"[\[<>=!~ ]", Path(url).name)[0]
-    program = EnvironmentProgram(kind="openenv", name=distribution, options=pairs_of(options))
+    own = {key: told.pop(key) for key in [*told] if key == "app" or key.isupper()}
+    fields = {"question": question, "tools": "steps" if steps else "", "options": told}
+    like = Episode(url="", seed=0, action="", right=right, **fields)
+    distribution = re.split(r"[\[<>=!~ @#]", Path(url).name)[0]
+    program = EnvironmentProgram(kind="openenv", name=distribution, options=own)
     _add(settings, program, name or distribution, count, like, (url, *(packages or ())), python, as_json)
 
 

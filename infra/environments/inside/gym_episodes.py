@@ -36,9 +36,10 @@ class GymEpisode:
             text = f"action must be in {self._space}, and is {arguments.get('action')!r}"
             return {"text": text[:LONGEST], "reward": None, "done": False, "refused": True}
         observation, reward, ended, truncated, _ = self._env.step(action)
-        over = "" if not (ended or truncated) else "\nThe episode has ended."
+        done = any([_exactly(ended, bool), _exactly(truncated, bool)])
+        over = "\nThe episode has ended." if done else ""
         text = f"{self._shown(observation)}{over}"
-        return {"text": text, "reward": float(reward), "done": bool(ended or truncated), "refused": False}
+        return {"text": text, "reward": float(_exactly(reward, int, float)), "done": done, "refused": False}
 
     def close(self) -> None:
         """Give back what it holds."""
@@ -78,6 +79,14 @@ def _action(space: Any, value: Any) -> Any:
         return import_module("numpy").asarray(value, dtype=space.dtype)
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def _exactly(value: Any, *kinds: type) -> Any:
+    """``value``, or numpy's, where it is of one of ``kinds``; a bool is no number."""
+    value = value.item() if hasattr(value, "item") else value
+    if type(value) not in kinds:
+        raise TypeError(f"{value!r:.80} where {kinds[-1].__name__} is expected")
+    return value
 
 
 def _plain(value: Any) -> Any:
