@@ -64,6 +64,11 @@ def test_the_server_says_what_it_serves(client: TestClient) -> None:
     assert client.get("/metadata").json()["name"] == "agent0-countdown"
     schema = client.get("/schema").json()
     assert schema["action"]["required"] == ["answer"] and set(schema) == {"action", "observation", "state"}
+    assert client.post("/mcp", json={}).json()["error"]["code"] == -32601, "as OpenEnv's validator asks for"
+    openapi = client.get("/openapi.json").json()
+    assert openapi["info"]["version"] and set(openapi["paths"]) == {"/health", "/metadata", "/schema", "/mcp"}
+    for path, methods in openapi["paths"].items():
+        assert [client.request(method, path).status_code for method in methods] == [200]
 
 
 HOSTILE = [

@@ -203,7 +203,21 @@ def application(family: Family, levels: Sequence[int], sandbox: Sandbox, session
         return JSONResponse({name: model.model_json_schema() for name, model in models.items()})
 
     routes = [Route(f"/{route.__name__}", route) for route in (health, metadata, schema)]
+    routes += [Route("/mcp", _no_tools, methods=["POST"]), Route("/openapi.json", _openapi)]
     return Starlette(routes=[*routes, WebSocketRoute("/ws", socket)])
+
+
+async def _no_tools(request: Request) -> JSONResponse:
+    error = {"code": -32601, "message": "There are no tools here: an episode is played over /ws."}
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error})
+
+
+async def _openapi(request: Request) -> JSONResponse:
+    """What is served beside the socket; without reset and step, which that alone has, it is OpenEnv's production."""
+    done = {"responses": {"200": {"description": "JSON"}}}
+    paths = {f"/{name}": {"get": done} for name in ("health", "metadata", "schema")} | {"/mcp": {"post": done}}
+    info = {"title": "Agent0's task families", "version": installed_version()}
+    return JSONResponse({"openapi": "3.1.0", "info": info, "paths": paths})
 
 
 async def _converse(ws: WebSocket, session: EpisodeSession) -> None:
