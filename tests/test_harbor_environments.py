@@ -26,6 +26,7 @@ from agent0.infra.storage.datasets import LocalQuestions
 from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.settings import RunConfig
 from agent0.tasks.harbor.reading import read_harbor_task
+from agent0.tools.paths import misnamed, plain
 from agent0.tools.snapshots import MOST_BYTES, MOST_FILES, as_answer, save
 from agent0.verification.panel import VerificationContext
 from agent0.verification.repositories.harbor_tests import harbor_reward, reward_in
@@ -278,6 +279,12 @@ TEXT, JSON = "logs/verifier/reward.txt", "logs/verifier/reward.json"
 def test_only_a_finite_number_is_a_reward(files: dict[str, bytes], reward: float | None, why: str) -> None:
     read = reward_in(files)
     assert read.reward == reward and why in read.why
+
+
+def test_tools_take_the_paths_that_instructions_name() -> None:
+    paths = {"/app/a/b.txt": "a/b.txt", "/app": "", "/app//a": "a", "app/a": "app/a", "/application": "/application"}
+    assert {path: plain(path) for path in paths} == paths
+    assert misnamed(plain("/app/../etc/passwd")) and misnamed(plain("/etc/app"))
 
 
 class Away:

@@ -12,7 +12,10 @@ _SHOWN = 30
 
 
 def plain(path: str) -> str:
-    """Normalise ``path``: without ``./`` in front and ``/`` behind; empty for the folder itself."""
+    """Normalise ``path``: without ``./`` in front, or ``/app/`` as programs name it, and ``/`` behind; empty for the
+    folder itself."""
+    if f"{path}/".startswith("/app/"):
+        path = path.removeprefix("/app").lstrip("/")
     while path.startswith("./"):
         path = path[2:]
     return "" if path == "." else path.rstrip("/")
