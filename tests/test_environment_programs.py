@@ -204,16 +204,18 @@ async def a_reply_is_worth_what_the_rubric_says(tmp_path: Path) -> None:
 
 
 def test_a_package_of_openenv_is_served_as_it_is_told(tmp_path: Path) -> None:
-    """Its folder is called otherwise than it, its variable chooses what it serves, and each reset is told a level."""
-    options = ("--option", "THEIR_FAMILY=countdown", "--option", "level=2")
+    """Its folder is called otherwise than it, its variable says what it serves, and resets are told levels in turn."""
+    options = ("--option", "THEIR_FAMILY=countdown", "--option", "level=2", "--option", "level=3")
     added = agent0("env", "add", "openenv", "./their_env", "--count", "6", *options, "--json", home=tmp_path)
     assert added.code == 0 and added.json["environment"] == "their_env", added.err
     family = families()["countdown"]
-    stored = [json.loads(path.read_text()) for path in Path(added.json["folder"], "tasks").iterdir()]
+    stored = [json.loads(path.read_text()) for path in sorted(Path(added.json["folder"], "tasks").iterdir())]
     asked = [family.parse(task["statement"]) for task in stored]
-    assert len(asked) > 3 and all(params and family.level(params) == 2 for params in asked)
+    levels = [task["episode"]["options"]["level"] for task in stored]
+    assert len(asked) > 3 and levels == [2 + task["episode"]["seed"] % 2 for task in stored]
+    assert levels == [params and family.level(params) for params in asked]
     assert {(task["environment"], task["version"]) for task in stored} == {("openenv-theirs", "3")}
-    assert stored[0]["episode"]["options"] == {"level": 2} and asked[0] is not None
+    assert asked[0] is not None
     episode, answer = Episode.model_validate(stored[0]["episode"]), family.solve(asked[0])
     assert asyncio.run(rewards(tmp_path / "environments", episode, (answer, "1"))) == [1.0, 0.0]
 

@@ -1,6 +1,6 @@
 """The role of others' environments: an episode is begun again by its seed, and its rewards are theirs to say."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,6 +10,9 @@ from pydantic import JsonValue
 from agent0.errors import OperationError
 from agent0.events.episodes import Episode
 from agent0.ports.models import ToolSpec
+
+ResetOptions = Mapping[str, Sequence[JsonValue]]
+"""What resets are told: of each option the values that take turns."""
 
 
 class EnvironmentFaultError(OperationError):

@@ -12,20 +12,20 @@ from agent0.assembly.mining.mined_folder import SOLUTIONS, TASKS
 from agent0.errors import DependencyError
 from agent0.evaluation.benchmarks.rows.question_rows import LONGEST
 from agent0.events.episodes import Episode
-from agent0.ports.environments import OpenEpisode
+from agent0.ports.environments import OpenEpisode, ResetOptions
 from agent0.rollout.teacher import normal
 from agent0.tools.episode import tools_digest
 from agent0.verification.repositories.mined_task import EpisodeTask
 
-Opened = Callable[[int], AbstractAsyncContextManager[OpenEpisode]]
-"""Begins the episode of a seed."""
+Opened = Callable[[Episode], AbstractAsyncContextManager[OpenEpisode]]
+"""Begins an episode."""
 
 
 async def add_episodes(
-    path: Path, count: int, opened: Opened, like: EpisodeTask, beside: Path | None = None
+    path: Path, count: int, opened: Opened, like: EpisodeTask, told: ResetOptions, beside: Path | None = None
 ) -> list[TriedTask]:
-    """Write the seeds below ``count`` that are tasks ``like`` this one to the folder ``path``; returns all that were
-    tried. Nothing is kept where none is a task. What the folder ``beside`` holds is moved there, too.
+    """Write the seeds below ``count`` that are tasks ``like`` this one, ``told`` so, to the folder ``path``; returns
+    all that were tried. Nothing is kept where none is a task. What the folder ``beside`` holds is moved there, too.
 
     Raises:
         DependencyError: the environment is away, or the disk cannot be written.
@@ -33,7 +33,9 @@ async def add_episodes(
     """
     tasks, tried = dict[str, EpisodeTask](), list[TriedTask]()
     for seed in range(count):
-        episode, statement, why = await _first_statement(opened, like.episode.model_copy(update={"seed": seed}))
+        options = {name: values[seed % len(values)] for name, values in told.items()}
+        episode = like.episode.model_copy(update={"seed": seed, "options": options})
+        episode, statement, why = await _first_statement(opened, episode)
         why = why or ("it asks what an earlier one asks" if normal(statement) in tasks else "")
         tried.append(TriedTask(f"seed-{seed:05}", why))
         if not why:
@@ -48,7 +50,7 @@ async def _first_statement(opened: Opened, episode: Episode) -> tuple[Episode, s
     """The episode with the digest of its tools, what it asks, and why it is no task."""
     begins = []
     for _ in range(2):
-        async with opened(episode.seed) as session:
+        async with opened(episode) as session:
             begins.append((session.question, tools_digest(session.tools)))
     (statement, digest), second = begins
     episode = episode.model_copy(update={"tools": digest})

@@ -2,15 +2,13 @@
 each seed; answers are judged where it is served."""
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
-
-from pydantic import JsonValue
 
 from agent0.assembly.environments.added import TriedTask, free_folder
 from agent0.assembly.environments.episodes import add_episodes
 from agent0.events.episodes import Episode
 from agent0.infra.web.openenv import OpenEnvServers, base_url
+from agent0.ports.environments import ResetOptions
 from agent0.settings import Settings
 from agent0.verification.repositories.mined_task import EpisodeTask
 
@@ -25,11 +23,11 @@ async def add_openenv(
     *,
     steps: bool = False,
     right: float | None = None,
-    options: Mapping[str, JsonValue] | None = None,
+    told: ResetOptions | None = None,
 ) -> tuple[Path, list[TriedTask]]:
     """Add the episodes of the seeds below ``count`` at ``url`` as the environment ``name``; empty: as the server calls
     itself. ``question`` is the field of an observation that asks, ``steps``: an episode goes over several, ``right``:
-    from which reward on it is right, ``options``: what each reset is told. Returns where they are and all that were
+    from which reward on it is right, ``told``: what each reset is told. Returns where they are and all that were
     tried; nothing is kept where none is a task.
 
     Raises:
@@ -42,9 +40,7 @@ async def add_openenv(
     about = await servers.metadata(url)
     path = free_folder(settings, name or re.sub("[^a-z0-9_-]+", "-", about.name.lower()).strip("-_")[:63])
     action = "" if steps else await servers.action(url)
-    fields = {"question": question, "action": action, "tools": "steps" if steps else "", "options": options or {}}
-    episode = Episode(url=url, seed=0, right=right, **fields)
+    tools = "steps" if steps else ""
+    episode = Episode(url=url, seed=0, question=question, action=action, tools=tools, right=right)
     like = EpisodeTask(id="", environment=about.name, version=about.version or "", statement="", episode=episode)
-    return path, await add_episodes(
-        path, count, lambda seed: servers.opened(episode.model_copy(update={"seed": seed})), like
-    )
+    return path, await add_episodes(path, count, servers.opened, like, told or {})

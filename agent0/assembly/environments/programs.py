@@ -14,9 +14,16 @@ from agent0.assembly.environments.episodes import add_episodes
 from agent0.errors import DependencyError
 from agent0.events.episodes import OPENENV, Episode
 from agent0.infra.environments.process import pip_environment
-from agent0.infra.environments.programs import PACKAGES, PROGRAM, EnvironmentProgram, Programs, program_digest
+from agent0.infra.environments.programs import (
+    PACKAGES,
+    PROGRAM,
+    AboutProgram,
+    EnvironmentProgram,
+    Programs,
+    program_digest,
+)
 from agent0.infra.web.openenv import OpenEnvServers
-from agent0.ports.environments import OpenEpisode
+from agent0.ports.environments import OpenEpisode, ResetOptions
 from agent0.settings import Settings
 from agent0.verification.repositories.mined_task import EpisodeTask
 
@@ -32,10 +39,11 @@ async def add_program(
     packages: Sequence[str],
     report: Callable[[str], None],
     python: str = sys.executable,
+    told: ResetOptions | None = None,
 ) -> tuple[Path, list[TriedTask]]:
     """Install ``packages`` for ``program`` with ``python``, and add its episodes of the numbers below ``count`` as the
-    environment ``called``, ``like`` this one. Returns where they are and all that were tried; nothing is kept where
-    none is a task.
+    environment ``called``, ``like`` this one, resets ``told`` so. Returns where they are and all that were tried;
+    nothing is kept where none is a task.
 
     Raises:
         ConfigError: the name is none, or what it asks cannot be asked.
@@ -53,11 +61,9 @@ async def add_program(
         await _install(adding, packages, python)
         about = await programs.about(adding.name)
         episode = like.model_copy(update={"url": f"{program.kind}:{called}", "program": program_digest(adding)})
-        task = EpisodeTask(id="", environment=about.name, version=about.version, statement="", episode=episode)
-        opened = partial(_opened, programs, episode.model_copy(update={"url": f"{program.kind}:{adding.name}"}))
-        if program.kind == OPENENV and not episode.tools:
-            task = task.model_copy(update={"episode": await _answering(episode, about.address)})
-        return path, await add_episodes(path, min(count, about.tasks or count), opened, task, adding)
+        task = await _task(about, episode)
+        opened, most = partial(_opened, programs, f"{program.kind}:{adding.name}"), min(count, about.tasks or count)
+        return path, await add_episodes(path, most, opened, task, told or {}, adding)
     except OSError as error:
         raise DependencyError(f"The folder {path}", f"{error.strerror}.", "Free some space.") from error
     finally:
@@ -65,14 +71,16 @@ async def add_program(
         shutil.rmtree(adding, ignore_errors=True)
 
 
-async def _answering(episode: Episode, address: str) -> Episode:
-    """The episode with the one field that answers."""
-    return episode.model_copy(update={"action": await OpenEnvServers().action(address)})
+async def _task(about: AboutProgram, episode: Episode) -> EpisodeTask:
+    """What all tasks of a program are like; an episode of one step has the field that answers."""
+    if episode.kind == OPENENV and not episode.tools:
+        episode = episode.model_copy(update={"action": await OpenEnvServers().action(about.address)})
+    return EpisodeTask(id="", environment=about.name, version=about.version, statement="", episode=episode)
 
 
 @asynccontextmanager
-async def _opened(programs: Programs, episode: Episode, seed: int) -> AsyncIterator[OpenEpisode]:
-    async with programs.opened(episode.model_copy(update={"seed": seed})) as begun:
+async def _opened(programs: Programs, url: str, episode: Episode) -> AsyncIterator[OpenEpisode]:
+    async with programs.opened(episode.model_copy(update={"url": url})) as begun:
         yield begun
 
 

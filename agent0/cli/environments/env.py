@@ -23,6 +23,7 @@ from agent0.errors import ConfigError
 from agent0.events.episodes import Episode
 from agent0.infra.environments.programs import EnvironmentProgram
 from agent0.infra.environments.tau2 import DOMAINS
+from agent0.ports.environments import ResetOptions
 from agent0.settings import Settings
 from agent0.tasks.families import Family
 
@@ -80,20 +81,25 @@ def openenv(
 ) -> None:
     """Add an environment that is served by OpenEnv's wire, and whose episodes have one step, a single text, or go over
     steps. Its first observations are the tasks, and the sum of its rewards is the verdict: 1 or more is right. A
-    package is installed in the data folder and served from there, as your user. Options are told at each reset; of a
-    package, app=MODULE:NAME is its application, and those in capitals are variables of its process. Exit code 1 where
-    none is a task."""
-    settings, told = flags.settings(None, pairs), pairs_of(options)
+    package is installed in the data folder and served from there, as your user. Options are told at each reset, values
+    of one key in turn; of a package, app=MODULE:NAME is its application, and those in capitals are variables of its
+    process. Exit code 1 where none is a task."""
+    settings, told = flags.settings(None, pairs), dict[str, list[JsonValue]]()
+    for key, value in pairs_of(options):
+        told.setdefault(key, []).append(value)
     if url.partition("://")[0] in ("http", "https", "ws", "wss"):
-        chosen = {"steps": steps, "right": right, "options": told}
-        _show(*console.run_async(lambda: add_openenv(settings, url, name, count, question, **chosen)), as_json)
+        _show(
+            *console.run_async(
+                lambda: add_openenv(settings, url, name, count, question, steps=steps, right=right, told=told)
+            ),
+            as_json,
+        )
         return
-    own = {key: told.pop(key) for key in [*told] if key == "app" or key.isupper()}
-    fields = {"question": question, "tools": "steps" if steps else "", "options": told}
-    like = Episode(url="", seed=0, action="", right=right, **fields)
+    own = {key: told.pop(key)[-1] for key in [*told] if key == "app" or key.isupper()}
+    like = Episode(url="", seed=0, question=question, action="", tools="steps" if steps else "", right=right)
     distribution = re.split(r"[\[<>=!~ @#]", Path(url).name)[0]
     program = EnvironmentProgram(kind="openenv", name=distribution, options=own)
-    _add(settings, program, name or distribution, count, like, (url, *(packages or ())), python, as_json)
+    _add(settings, program, name or distribution, count, like, (url, *(packages or ())), python, as_json, told)
 
 
 def gym(
@@ -110,7 +116,7 @@ def gym(
     """Add an environment of gymnasium: what it shows is text, an action a call of the tool act, and the sum of its
     rewards the verdict. It is installed in the data folder and runs as your user. Exit code 1 where none is a task."""
     settings = flags.settings(None, pairs)
-    program = EnvironmentProgram(kind="gym", name=name, options=pairs_of(options))
+    program = EnvironmentProgram(kind="gym", name=name, options=dict(pairs_of(options)))
     like = Episode(url="", seed=0, question="", action="", right=right)
     _add(settings, program, called or name, count, like, packages or ("gymnasium",), python, as_json)
 
@@ -129,7 +135,7 @@ def verifiers(
     """Add an environment of the package verifiers that has one turn: a reply is a call of the tool reply, its rubric's
     reward the verdict. It is installed in the data folder and runs as your user. Exit code 1 where none is a task."""
     settings = flags.settings(None, pairs)
-    program = EnvironmentProgram(kind="verifiers", name=module, options=pairs_of(options))
+    program = EnvironmentProgram(kind="verifiers", name=module, options=dict(pairs_of(options)))
     like = Episode(url="", seed=0, question="", action="", right=right)
     _add(settings, program, name or module, count, like, packages or (VERIFIERS, module), python, as_json)
 
@@ -143,29 +149,30 @@ def _add(
     packages: Sequence[str],
     python: str,
     as_json: bool,
+    told: ResetOptions | None = None,
 ) -> None:
     called = re.sub("[^a-z0-9_-]+", "-", name.lower()).strip("-_")[:63]
     result = console.run_async(
-        lambda: add_program(settings, program, called, count, like, packages, console.say, python)
+        lambda: add_program(settings, program, called, count, like, packages, console.say, python, told)
     )
     _show(*result, as_json)
 
 
-def pairs_of(options: Sequence[str] | None) -> dict[str, JsonValue]:
-    """Options ``key=value`` by key, a value read as JSON where it is some.
+def pairs_of(options: Sequence[str] | None) -> list[tuple[str, JsonValue]]:
+    """Keys and values of options ``key=value``, a value read as JSON where it is some.
 
     Raises:
         ConfigError: one has no ``=``.
     """
-    out: dict[str, JsonValue] = {}
+    out: list[tuple[str, JsonValue]] = []
     for option in options or ():
         key, equals, value = option.partition("=")
         if not equals:
             raise ConfigError(f"{option[:80]!r} is no option.", "It must be KEY=VALUE.", "As in: --option size=4")
         try:
-            out[key] = json.loads(value)
+            out.append((key, json.loads(value)))
         except ValueError:
-            out[key] = value
+            out.append((key, value))
     return out
 
 
