@@ -170,7 +170,7 @@ def pairs_of(options: Sequence[str] | None) -> list[tuple[str, JsonValue]]:
         if not equals:
             raise ConfigError(f"{option[:80]!r} is no option.", "It must be KEY=VALUE.", "As in: --option size=4")
         try:
-            out.append((key, json.loads(value)))
+            out.append((key, json.loads(json.dumps(json.loads(value), allow_nan=False))))
         except ValueError:
             out.append((key, value))
     return out
