@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from agent0.assembly.mining.mine import stored
-from agent0.assembly.mining.mined_folder import LedgerLine, MinedFolder
+from agent0.assembly.mining.mined_folder import LedgerLine, MinedFolder, stored
 from agent0.chat_format import format_call
 from agent0.tasks.mining.mutations import mutated, mutations_of
 from agent0.tasks.mining.statements import bug_statement

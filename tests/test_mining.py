@@ -188,7 +188,7 @@ def test_a_package_gives_tasks_that_hidden_tests_decide(index: Index, shared_san
         ("1.1rc1", b"no release yet"),
         ("1.1", sdist(package(NEWER, setup=setup, tests__test_mean=MEANS))),
     ]
-    done = mine(index, "sums==1.0..1.1", "--bugs", "1")
+    done = mine(index, "sums==1.0..1.1", "--count", "1")
     assert done.code == 0, done.err
     assert "sums==1.0..1.1: 2 tasks of" in done.err
     assert not (place / "built").exists()
@@ -246,15 +246,15 @@ async def _decided(mined: list[tuple[MinedTask, MinedSolution]]) -> None:
 
 def test_mining_goes_on_where_it_was_cut(index: Index) -> None:
     index.releases["sums"] = [("1.0", sdist(package()))]
-    mine(index, "sums==1.0", "--bugs", "1")
+    mine(index, "sums==1.0", "--count", "1")
     first, path = ledger(), Path("mined/ledger.jsonl")
     whole, before = path.read_bytes(), {task.id: solution for task, solution in tasks()}
-    again = mine(index, "sums==1.0", "--bugs", "1", "--json")
+    again = mine(index, "sums==1.0", "--count", "1", "--json")
     assert ledger() == first
     assert again.json[0]["accepted"] == 1
     cut = whole.splitlines(keepends=True)
     path.write_bytes(b"".join(cut[:-2]) + cut[-2][:30])  # killed within the line of its last candidate
-    mine(index, "sums==1.0", "--bugs", "1")
+    mine(index, "sums==1.0", "--count", "1")
     assert {task.id: solution.fail_to_pass for task, solution in tasks()} == {
         name: solution.fail_to_pass for name, solution in before.items()
     }
@@ -264,7 +264,7 @@ def test_mining_goes_on_where_it_was_cut(index: Index) -> None:
         if b'"task"' in line and line.endswith(b"}")
     ]
     assert len(names) == len(set(names)) == 1
-    mine(index, "sums==1.0", "--bugs", "2")
+    mine(index, "sums==1.0", "--count", "2")
     assert len(tasks()) == 2
     asked = len(index.asked)
     assert "Another command mines into" in _while_open(index)
@@ -273,7 +273,7 @@ def test_mining_goes_on_where_it_was_cut(index: Index) -> None:
 
 def _while_open(index: Index) -> str:
     with MinedFolder.opened(Path("mined")):
-        return mine(index, "sums==1.0", "--bugs", "9").err
+        return mine(index, "sums==1.0", "--count", "9").err
 
 
 def link(name: str, target: str) -> tarfile.TarInfo:

@@ -50,7 +50,8 @@ def wrong(task: DomainTask) -> Answers:
         texts[f"one wrong {at}"] = _written([*asserts[:at], (asserts[at][0], "'nothing'"), *asserts[at + 1 :]])
     many = [asserts[0]] * (len(task.hidden.tests) + len(asserts))
     texts["a heap of the same"] = _written([*asserts, *many])
-    texts["what the folder has"] = task.tree["tests/test_series.py"].decode()
+    if shown := task.tree.get("tests/test_series.py"):
+        texts["what the folder has"] = shown.decode()
     answers: Answers = {name: {TESTS: text.encode()} for name, text in texts.items()}
     answers["in another file"] = {"tests/test_other.py": task.reference[TESTS]}
     answers["the package changed"] = {

@@ -10,7 +10,7 @@ from agent0.assembly.mining.baseline import LONGEST_S, TRIALS, Baseline, Release
 from agent0.ports.sandbox import Sandbox
 from agent0.tasks.mining.mutations import Mutation, compiles, mutated
 from agent0.tasks.mining.statements import bug_statement, change_statement, changed_interfaces
-from agent0.verification.repositories.hidden_tests import Call
+from agent0.verification.repositories.hidden_tests import Call, TestRun
 from agent0.verification.repositories.mined_task import SLACK_S, SLOWER, HiddenTests, TrialRecord
 
 Code = Mapping[str, bytes]
@@ -45,18 +45,8 @@ async def bug(
         SandboxUnavailableError: there is no sandbox.
     """
     reached = callers.get((mutation.path, mutation.line), frozenset()) & start.stable
-    code = _with(release.code, [mutation])
-    if code is None:
-        raise UnusableError("the changed file is no Python")
-    seconds = SLOWER * sum(start.run.seconds.get(test, 0.0) for test in reached) + SLACK_S
-    tests = replace(release.tests, tests=sorted(reached), seconds=seconds)
-    run = sound(await tests.run(code, sandbox))
-    failing = reached - run.passed
-    if not failing:
-        raise UnusableError("no test fails")
-    if 2 * len(failing) > len(start.stable):
-        raise UnusableError("most tests fail")
-    hidden = replace(tests, tests=sorted(failing))
+    code, hidden, run = await rejected(release, start, reached, mutation, sandbox)
+    failing = frozenset(hidden.tests)
     trials = await _trials(hidden, code, _beside(release.code, mutation, others), sandbox)
     modules = {test.partition("::")[0] for test in failing}
     return MinedCandidate(
@@ -70,11 +60,33 @@ async def bug(
     )
 
 
+async def rejected(
+    release: Release, start: Baseline, reached: frozenset[str], mutation: Mutation, sandbox: Sandbox
+) -> tuple[Code, HiddenTests, TestRun]:
+    """The code of ``release`` with ``mutation``, those of the tests ``reached`` that fail on it, and their run.
+
+    Raises:
+        UnusableError: none fails, or most of all tests do; it is no Python; they hang.
+    """
+    code = with_mutations(release.code, [mutation])
+    if code is None:
+        raise UnusableError("the changed file is no Python")
+    seconds = SLOWER * sum(start.run.seconds.get(test, 0.0) for test in reached) + SLACK_S
+    tests = replace(release.tests, tests=sorted(reached), seconds=seconds)
+    run = sound(await tests.run(code, sandbox))
+    failing = reached - run.passed
+    if not failing:
+        raise UnusableError("no test fails")
+    if 2 * len(failing) > len(start.stable):
+        raise UnusableError("most tests fail")
+    return code, replace(tests, tests=sorted(failing)), run
+
+
 def _beside(code: Code, mutation: Mutation, others: Sequence[Mutation]) -> Iterator[Code | None]:
     """``code`` with ``mutation`` and another, drawn anew each time."""
     apart = [other for other in others if not other.overlaps(mutation)]
     for other in random.Random(mutation.key).sample(apart, min(len(apart), 4 * TRIALS)):
-        yield _with(code, [mutation, other])
+        yield with_mutations(code, [mutation, other])
 
 
 async def change(
@@ -90,7 +102,9 @@ async def change(
         raise UnusableError("no test fails before the change")
     hidden = replace(tests, tests=sorted(failing))
     drawn = random.Random(before.source.sha256).sample(mutations, min(len(mutations), 4 * TRIALS))
-    trials = await _trials(hidden, before.code, (_with(before.code, [mutation]) for mutation in drawn), sandbox)
+    trials = await _trials(
+        hidden, before.code, (with_mutations(before.code, [mutation]) for mutation in drawn), sandbox
+    )
     reached = sound(await hidden.run(after.code, sandbox, after.tree.code)).calls
     calls = frozenset[Call]().union(*reached.values())
     interfaces = [
@@ -130,7 +144,7 @@ async def _trials(hidden: HiddenTests, code: Code, patches: Iterable[Code | None
     return TrialRecord(reference=TRIALS, empty=0, random=0)
 
 
-def _with(code: Code, mutations: Sequence[Mutation]) -> Code | None:
+def with_mutations(code: Code, mutations: Sequence[Mutation]) -> Code | None:
     """``code`` with ``mutations``; None where it is no Python then."""
     changed = dict(code)
     for path in {mutation.path for mutation in mutations}:

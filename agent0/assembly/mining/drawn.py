@@ -15,7 +15,7 @@ from agent0.verification.repositories.hidden_values import ModuleCalls, values_o
 BATCH_S, ALONE_S = 60.0, 10.0
 """Seconds of the calls of a batch of repositories, and of one."""
 LICENCE = "MIT (Agent0)"
-HANGS, RAISES = "its calls hang", "raises "
+HANGS = "its calls hang"
 
 
 @dataclass

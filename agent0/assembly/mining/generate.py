@@ -10,7 +10,6 @@ from typing import Literal
 from agent0.assembly.mining.drawn import (
     HANGS,
     LICENCE,
-    RAISES,
     Drawn,
     calls_of,
     repository_of,
@@ -20,8 +19,8 @@ from agent0.assembly.mining.generate_documents import decide_documents, written_
 from agent0.assembly.mining.generate_refactors import decide_refactors, written_refactor
 from agent0.assembly.mining.generate_reviews import written_review
 from agent0.assembly.mining.generate_tests import decide_tests, written_tests
-from agent0.assembly.mining.mine import Report, stored
-from agent0.assembly.mining.mined_folder import LedgerLine, MinedFolder
+from agent0.assembly.mining.mine import Report
+from agent0.assembly.mining.mined_folder import LedgerLine, MinedFolder, stored
 from agent0.assembly.runtime import port_openers
 from agent0.ports.sandbox import Sandbox
 from agent0.settings import SandboxSettings
@@ -29,7 +28,7 @@ from agent0.tasks.mining.documented import documented
 from agent0.tasks.mining.generated import BUGS, DrawnCall, generated
 from agent0.tasks.mining.statements import bug_statement, shown_difference
 from agent0.verification.repositories import hidden_tests
-from agent0.verification.repositories.hidden_values import HiddenCalls, is_same
+from agent0.verification.repositories.hidden_values import RAISES, HiddenCalls, is_same
 from agent0.verification.repositories.mined_task import MinedSolution, MinedTask, TrialRecord
 
 BATCH, TRIES = 25, 4

@@ -4,8 +4,7 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from agent0.assembly.mining.drawn import LICENCE, Drawn, repository_of, values_by_call
-from agent0.assembly.mining.mine import stored
-from agent0.assembly.mining.mined_folder import MinedFolder
+from agent0.assembly.mining.mined_folder import MinedFolder, stored
 from agent0.ports.sandbox import Sandbox
 from agent0.tasks.mining.docstring_grammar import argument, value_of
 from agent0.tasks.mining.generated import DrawnCall

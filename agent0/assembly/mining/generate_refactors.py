@@ -5,15 +5,14 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agent0.assembly.mining.drawn import HANGS, LICENCE, RAISES, Drawn, calls_of, repository_of, values_by_call
-from agent0.assembly.mining.mine import stored
-from agent0.assembly.mining.mined_folder import MinedFolder
+from agent0.assembly.mining.drawn import HANGS, LICENCE, Drawn, calls_of, repository_of, values_by_call
+from agent0.assembly.mining.mined_folder import MinedFolder, stored
 from agent0.ports.sandbox import Sandbox
 from agent0.tasks.mining.complication import CHANGES, complicated
 from agent0.tasks.mining.generated import GeneratedRepository
 from agent0.tasks.mining.statements import refactor_statement
 from agent0.verification.repositories.code_measures import CodeMeasures, measured
-from agent0.verification.repositories.hidden_values import is_same
+from agent0.verification.repositories.hidden_values import RAISES, is_same
 from agent0.verification.repositories.mined_task import MEASURES, MinedSolution, MinedTask, TrialRecord
 from agent0.verification.repositories.seeded_defects import ReviewedModule
 from agent0.verification.repositories.simpler_code import HiddenMeasures

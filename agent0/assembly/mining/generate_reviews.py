@@ -1,8 +1,7 @@
 """Part of the rim: drawn repositories as tasks that ask for a review: which lines are wrong, and by which calls."""
 
 from agent0.assembly.mining.drawn import LICENCE, Drawn, repository_of
-from agent0.assembly.mining.mine import stored
-from agent0.assembly.mining.mined_folder import MinedFolder
+from agent0.assembly.mining.mined_folder import MinedFolder, stored
 from agent0.tasks.mining.generated import BUGS
 from agent0.tasks.mining.mutations import Mutation
 from agent0.tasks.mining.statements import review_statement
@@ -65,9 +64,8 @@ def _defects(drawn: Drawn) -> HiddenDefects:
 
 def _defect(drawn: Drawn, change: Mutation) -> Defect:
     """Where a change stands in the file that it changed; no other is in that file."""
-    before = repository_of(drawn).modules[change.path].encode()[: change.start]
-    first = before.count(b"\n") + 1
-    return Defect(module=change.path, first=first, last=first + change.text.count("\n"))
+    first, last = change.lines(repository_of(drawn).modules[change.path].encode())
+    return Defect(module=change.path, first=first, last=last)
 
 
 def _review(drawn: Drawn) -> str:

@@ -7,40 +7,49 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise, zip_longest
+from functools import partial
+from itertools import pairwise
+from typing import Literal
 
 from agent0.assembly.mining import candidates
 from agent0.assembly.mining.baseline import LONGEST_S, WATCHED, Baseline, Release, UnusableError, baseline, sound
-from agent0.assembly.mining.candidates import Code, MinedCandidate
-from agent0.assembly.mining.mined_folder import LedgerLine, MinedFolder
+from agent0.assembly.mining.candidates import MinedCandidate
+from agent0.assembly.mining.functions import MinedRelease, called_functions
+from agent0.assembly.mining.mine_reviews import reviews
+from agent0.assembly.mining.mine_tests import tests
+from agent0.assembly.mining.mined_answers import Draws, MinedAnswer
+from agent0.assembly.mining.mined_folder import LedgerLine, MinedFolder, stored
 from agent0.assembly.runtime import port_openers
 from agent0.errors import NotFoundError, OperationError
 from agent0.events.base import sha256
-from agent0.events.values import Artifact
 from agent0.infra.web.package_index import PackageIndex, SourceDistribution
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.settings import SandboxSettings
-from agent0.tasks.mining.mutations import Mutation, mutations_of
+from agent0.tasks.mining.mutations import Mutation, by_kinds, mutations_of
 from agent0.tasks.mining.packages import PackageRequest, refusal
-from agent0.tools.snapshots import save
 from agent0.verification.repositories import hidden_tests
-from agent0.verification.repositories.hidden_tests import Call
+from agent0.verification.repositories.hidden_tests import Call, TestRun
 from agent0.verification.repositories.mined_task import Kind, MinedSolution, MinedTask, SourceRecord
 from agent0.verification.repositories.source_tree import source_tree
 
 TRIES = 4
-"""Candidates tried for each bug that is asked for, at most."""
+"""Candidates tried for each task by mutation that is asked for, at most."""
+MinedKind = Literal["bug", "review", "tests"]
+_DRAWS: Mapping[MinedKind, Draws] = {"review": reviews, "tests": tests}
+"""What is tried of a release, by kind, beside bugs."""
 
 
 @dataclass(frozen=True)
 class MiningRequest:
-    """Which packages, how many bugs of each, what they are drawn with, and whether packages of benchmarks are mined."""
+    """Which packages, how many tasks by mutation of each, what they are drawn with, whether packages of benchmarks are
+    mined, and of which ``kind``: bugs, to which changes between releases come, or one of the others."""
 
     packages: tuple[PackageRequest, ...]
-    bugs: int
+    count: int
     seed: int
     benchmarks: bool
+    kind: MinedKind = "bug"
 
 
 @dataclass
@@ -82,8 +91,8 @@ class _Mining:
     def _is_done(self, package: PackageRequest) -> bool:
         return any(
             not line.candidate
-            and (line.request, line.seed) == (package.text, self.request.seed)
-            and line.bugs >= self.request.bugs
+            and (line.request, line.seed, line.kind or "bug") == (package.text, self.request.seed, self.request.kind)
+            and line.count >= self.request.count
             for line in self.folder.lines
         )
 
@@ -98,10 +107,9 @@ class _Mining:
             await self._mine(releases)
         except (UnusableError, NotFoundError, OperationError) as error:
             why = getattr(error, "what", "") or str(error)
-        size, seed = self.request.bugs, self.request.seed
-        self.folder.add(
-            LedgerLine(package=package.name, request=package.text, why=why, bugs=size, seed=seed, sources=sources)
-        )
+        request = self.request
+        line = LedgerLine(package=package.name, kind=request.kind, why=why, count=request.count, seed=request.seed)
+        self.folder.add(line.model_copy(update={"request": package.text, "sources": sources}))
         count = counts(self.folder, [package])[0]
         tasks = f"{sum(count.accepted.values())} tasks of {count.tried} candidates"
         self.report(f"{package.text}: {why or tasks}")
@@ -112,7 +120,7 @@ class _Mining:
         chosen = [entries[version] for version in package.chosen(list(entries))]
         if not chosen:
             raise UnusableError("the index has no source distribution of such a release")
-        return [await self._release(entry) for entry in chosen]
+        return [await self._release(entry) for entry in (chosen if self.request.kind == "bug" else chosen[-1:])]
 
     async def _release(self, entry: SourceDistribution) -> Release:
         tree = source_tree(await asyncio.to_thread(self.index.read, entry))
@@ -121,14 +129,14 @@ class _Mining:
         )
 
     async def _mine(self, releases: Sequence[Release]) -> None:
-        """Changes between neighbours, then bugs of the newest."""
+        """Changes between neighbours, then bugs of the newest; or what else is asked for, of the newest."""
         for before, after in pairwise(releases[:-1]):
             await self._change(before, after)
         newest = releases[-1]
         start = await baseline(newest, self.sandbox)
         if len(releases) > 1:
             await self._change(releases[-2], newest, start)
-        await self._bugs(newest, start)
+        await (self._bugs if self.request.kind == "bug" else self._answers)(newest, start)
 
     async def _change(self, before: Release, after: Release, start: Baseline | None = None) -> None:
         versions = before.source.version, after.source.version
@@ -145,17 +153,19 @@ class _Mining:
     async def _bugs(self, release: Release, start: Baseline) -> None:
         """Draw mutations until there are as many bugs as asked for, or many more tries than that."""
         mutations = [each for path, data in release.code.items() for each in mutations_of(path, data)]
-        callers = await self._callers(release, start)
+        callers = _callers(await self._watched(release), start)
         reached = [each for each in mutations if (each.path, each.line) in callers]
         version = release.source.version
-        drawn = _drawn(reached, random.Random(f"{release.package} {version} {self.request.seed}"))
+        drawn = by_kinds(reached, random.Random(f"{release.package} {version} {self.request.seed}"))
         for number, mutation in enumerate(drawn):
-            accepted = self._accepted(release, "bug")
-            if accepted >= self.request.bugs or number >= TRIES * self.request.bugs:
+            accepted = sum(self._tried(release, "bug").values())
+            if accepted >= self.request.count or number >= TRIES * self.request.count:
                 return
             await self._bug(release, start, callers, mutation, mutations)
             if number % 20 == 19:
-                self.report(f"  {release.package}: {number + 1} tried, {self._accepted(release, 'bug')} accepted")
+                self.report(
+                    f"  {release.package}: {number + 1} tried, {sum(self._tried(release, 'bug').values())} accepted"
+                )
 
     async def _bug(
         self,
@@ -176,23 +186,38 @@ class _Mining:
 
         await self._try(release.package, f"bug {version} {mutation.key}", "bug", make)
 
-    def _accepted(self, release: Release, kind: str) -> int:
-        """Tasks of ``release`` so far."""
+    async def _answers(self, release: Release, start: Baseline) -> None:
+        """Draw tasks about functions until there are as many as asked for, or many more tries than that."""
+        run, kind = await self._watched(release), self.request.kind
+        functions, callers = await called_functions(release, run, self.sandbox), _callers(run, start)
+        if not functions:
+            raise UnusableError("its tests call no public function with literals")
+        mutations = [each for path, data in release.code.items() for each in mutations_of(path, data)]
+        reached = [each for each in mutations if (each.path, each.line) in callers]
+        mined = MinedRelease(release, start, callers, reached, functions, self.sandbox)
+        source = random.Random(f"{release.package} {release.source.version} {self.request.seed}")
+        for name, make in _DRAWS[kind](mined, source, partial(self._tried, release, kind)):
+            tried = self._tried(release, kind)
+            if sum(tried.values()) >= self.request.count or len(tried) >= TRIES * self.request.count:
+                return
+            await self._try(release.package, f"{kind} {release.source.version} {name}", kind, make)
+
+    def _tried(self, release: Release, kind: Kind) -> dict[str, bool]:
+        """Names of candidates of ``release``, and whether they were accepted."""
         start = f"{kind} {release.source.version} "
-        lines = [line for line in self.folder.lines if line.package == release.package and line.task]
-        return sum(line.candidate.startswith(start) for line in lines)
+        lines = [line for line in self.folder.lines if line.package == release.package]
+        return {
+            line.candidate.removeprefix(start): bool(line.task) for line in lines if line.candidate.startswith(start)
+        }
 
-    async def _callers(self, release: Release, start: Baseline) -> dict[Call, frozenset[str]]:
-        """Which tests call each function, from one run in which calls are watched."""
+    async def _watched(self, release: Release) -> TestRun:
+        """One run of all tests in which calls are watched."""
         tests = replace(release.tests, seconds=WATCHED * LONGEST_S)
-        run = sound(await tests.run(release.code, self.sandbox, release.tree.code))
-        callers: dict[Call, set[str]] = {}
-        for test in sorted(start.stable):
-            for call in run.calls.get(test, ()):
-                callers.setdefault(call, set()).add(test)
-        return {call: frozenset(tests) for call, tests in callers.items()}
+        return sound(await tests.run(release.code, self.sandbox, release.tree.code))
 
-    async def _try(self, package: str, name: str, kind: Kind, make: Callable[[], Awaitable["Mined"]]) -> None:
+    async def _try(
+        self, package: str, name: str, kind: Kind, make: Callable[[], Awaitable["Mined | MinedAnswer"]]
+    ) -> None:
         """Try a candidate, unless the ledger has it, and write down how it went."""
         if any((line.package, line.candidate) == (package, name) for line in self.folder.lines):
             return
@@ -247,23 +272,13 @@ class Mined:
         return task, solution
 
 
-def stored(files: Code, artifacts: Artifacts) -> Artifact:
-    """The manifest of ``files``, which are stored with it.
-
-    Raises:
-        DependencyError: the disk is full or cannot be written.
-    """
-    manifest = save(files, artifacts)
-    assert manifest is not None  # noqa: S101 - a release has code and tests
-    return manifest
-
-
-def _drawn(mutations: Sequence[Mutation], source: random.Random) -> list[Mutation]:
-    """All of them in an order in which kinds take turns."""
-    kinds: dict[str, list[Mutation]] = {}
-    for mutation in source.sample(mutations, len(mutations)):
-        kinds.setdefault(mutation.kind, []).append(mutation)
-    return [each for turn in zip_longest(*(kinds[kind] for kind in sorted(kinds))) for each in turn if each is not None]
+def _callers(run: TestRun, start: Baseline) -> dict[Call, frozenset[str]]:
+    """Which tests call each function, from a run in which calls were watched."""
+    callers: dict[Call, set[str]] = {}
+    for test in sorted(start.stable):
+        for call in run.calls.get(test, ()):
+            callers.setdefault(call, set()).add(test)
+    return {call: frozenset(tests) for call, tests in callers.items()}
 
 
 async def mine(

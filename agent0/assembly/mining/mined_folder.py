@@ -8,15 +8,18 @@ is tried again.
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Self
 
 from agent0.errors import DependencyError, OperationError
 from agent0.events.base import Value
+from agent0.events.values import Artifact
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.infra.storage.files import whole_file
+from agent0.ports.storage import Artifacts
+from agent0.tools.snapshots import save
 from agent0.verification.repositories.mined_task import MinedSolution, MinedTask, SourceRecord
 
 LEDGER, TASKS, SOLUTIONS = "ledger.jsonl", "tasks", "solutions"
@@ -24,7 +27,7 @@ LEDGER, TASKS, SOLUTIONS = "ledger.jsonl", "tasks", "solutions"
 
 class LedgerLine(Value):
     """A candidate that was tried: accepted as ``task``, or not, and ``why``. Where ``candidate`` is empty the line ends
-    a package: which request it was, for how many bugs, with which seed."""
+    a package: which request it was, of which kind, for how many tasks by mutation, with which seed."""
 
     package: str
     candidate: str = ""
@@ -33,7 +36,7 @@ class LedgerLine(Value):
     why: str = ""
     seconds: float = 0.0
     request: str = ""
-    bugs: int = 0
+    count: int = 0
     seed: int = 0
     sources: tuple[SourceRecord, ...] = ()
 
@@ -100,3 +103,14 @@ def _lines(file: IO[bytes]) -> list[LedgerLine]:
         with suppress(ValueError):
             lines.append(LedgerLine.model_validate(json.loads(line)))
     return lines
+
+
+def stored(files: Mapping[str, bytes], artifacts: Artifacts) -> Artifact:
+    """The manifest of ``files``, which are stored with it.
+
+    Raises:
+        DependencyError: the disk is full or cannot be written.
+    """
+    manifest = save(files, artifacts)
+    assert manifest is not None  # noqa: S101 - a task has files
+    return manifest

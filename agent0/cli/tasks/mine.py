@@ -10,7 +10,7 @@ from agent0.assembly.mining.generate import GenerationKind, GenerationRequest
 from agent0.assembly.mining.generate import generate as generate_tasks
 from agent0.assembly.mining.judging import judge as judge_work
 from agent0.assembly.mining.judging import unpack as unpack_task
-from agent0.assembly.mining.mine import MiningRequest, PackageCount
+from agent0.assembly.mining.mine import MinedKind, MiningRequest, PackageCount
 from agent0.assembly.mining.mine import mine as mine_packages
 from agent0.assembly.mining.mined_folder import MinedFolder
 from agent0.cli import console, flags
@@ -28,7 +28,10 @@ REASONS = 4
 def mine(
     packages: Packages,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Tasks are added to it.")] = Path("mined"),
-    bugs: Annotated[int, typer.Option(min=0, max=10_000, help="Bugs by mutation, of each package.")] = 40,
+    count: Annotated[int, typer.Option(min=0, max=10_000, help="Tasks by mutation, of each package.")] = 40,
+    kind: Annotated[
+        MinedKind, typer.Option(help="Bugs and changes to repair, functions to review, or tests to write.")
+    ] = "bug",
     seed: Annotated[int, typer.Option(help="What mutations are drawn with.")] = 0,
     index: Annotated[str, typer.Option(metavar="URL", help="A package index (PEP 691).")] = PYPI,
     with_benchmarks: Annotated[
@@ -37,12 +40,13 @@ def mine(
     pairs: console.Set = None,
     as_json: console.Json = False,
 ) -> None:
-    """Mine tasks from packages: what changed between releases, and bugs by mutation, each judged by hidden tests. All
-    of a package runs in the sandbox, nothing is installed or built. The same command goes on where it was stopped.
+    """Mine tasks from packages: what changed between releases, and bugs by mutation, each judged by hidden tests; or
+    other work on their functions (--kind), judged by calls that their tests make.
+    All of a package runs in the sandbox, nothing is installed or built. The same command goes on where it was stopped.
     Exit code 1 where the folder has no task of any of them."""
     settings = flags.settings(None, pairs)
     requests = tuple({request.text: request for request in map(package_request, packages)}.values())
-    request = MiningRequest(requests, bugs, seed, with_benchmarks)
+    request = MiningRequest(requests, count, seed, with_benchmarks, kind)
     source = PackageIndex(index)
     with MinedFolder.opened(out) as folder:
         stopping = "Stopping; what was tried is written down."
@@ -60,8 +64,7 @@ def _show(counts: list[PackageCount], as_json: bool) -> None:
             "package": count.package,
             "tried": count.tried,
             "accepted": sum(count.accepted.values()),
-            "changes": count.accepted["change"],
-            "bugs": count.accepted["bug"],
+            "kinds": ", ".join(f"{n} {kind}" for kind, n in sorted(count.accepted.items())),
             "why not": count.refused or ", ".join(f"{n} {why}" for why, n in count.why.most_common(REASONS)),
         }
         for count in counts

@@ -1,9 +1,10 @@
 """Bugs by changes of the syntax tree: one place of a function, the rest of its file byte for byte as it was."""
 
+import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from symtable import symtable
 from typing import Any
 
@@ -61,6 +62,19 @@ class Mutation:
         """What names it among all of its file."""
         return f"{self.path}:{self.start}-{self.end}:{self.text}"
 
+    def lines(self, source: bytes) -> tuple[int, int]:
+        """First and last line of ``source``, changed by it alone, that read otherwise than before."""
+        before, after = source[self.start : self.end], self.text.encode()
+        same = next((at for at, pair in enumerate(zip(before, after, strict=False)) if pair[0] != pair[1]), None)
+        same = min(len(before), len(after)) if same is None else same
+        tail = len(after) - same
+        for left, right in zip(reversed(before[same:]), reversed(after[same:]), strict=False):
+            if left != right:
+                break
+            tail -= 1
+        first = source.count(b"\n", 0, self.start + same) + 1
+        return first, first + after.count(b"\n", same, same + max(0, tail))
+
     def overlaps(self, other: "Mutation") -> bool:
         """Whether both touch the same bytes of one file."""
         return self.path == other.path and self.start < other.end and other.start < self.end
@@ -84,6 +98,14 @@ def mutations_of(path: str, source: bytes) -> list[Mutation]:
     collector = _Collector(path, source, wrapper.resolve(ByteSpanPositionProvider), module)
     wrapper.module.visit(collector)
     return collector.mutations
+
+
+def by_kinds(mutations: Sequence[Mutation], source: random.Random) -> list[Mutation]:
+    """All of them in a drawn order in which kinds take turns."""
+    kinds: dict[str, list[Mutation]] = {}
+    for mutation in source.sample(mutations, len(mutations)):
+        kinds.setdefault(mutation.kind, []).append(mutation)
+    return [each for turn in zip_longest(*(kinds[kind] for kind in sorted(kinds))) for each in turn if each is not None]
 
 
 def compiles(source: bytes) -> bool:

@@ -66,6 +66,19 @@ are paid for each that your tests reject. A test that rejects none beyond those 
 package itself makes all worth nothing. The tests are read, not run: nothing else in your folder counts."""
 
 
+def function_tests_statement(package: str, version: str, path: str, function: str, versions: int) -> str:
+    """Ask for tests of ``function`` in the file ``path`` of a published package that reject ``versions`` wrong ones."""
+    return f"""The Python package {package} {version} in your work folder is right, and has no tests.
+
+Write tests of {function} in {path} into tests/test_more.py: functions named test_* whose lines are
+`assert {function}(...) == value`, with literals as arguments, all by position, and as value. A call that gives an
+iterator stands in list(). No other function may be called.
+
+{versions} wrong versions of {function}, which you cannot see, differ in one place each. You are paid for each that your
+tests reject. A test that rejects none beyond those before it costs; one that fails on the package itself makes all
+worth nothing. The tests are read, not run: nothing else in your folder counts."""
+
+
 def review_statement(package: str, modules: Sequence[str], most: int, title: str) -> str:
     """Ask for a review of a package with ``most`` defects at most; ``title`` is its class, empty for none."""
     after = f"""
@@ -79,6 +92,19 @@ Functions of {", ".join(modules)} may be called.{after if title else ""}
 Where nothing is wrong, write the line no defects, and nothing else.
 
 A defect counts where the line is right and the call gives another value than it should. Every other line costs."""
+
+
+def function_review_statement(package: str, version: str, path: str, function: str, functions: Sequence[str]) -> str:
+    """Ask for a review of ``function`` in the file ``path`` of a published package."""
+    return f"""Review the function {function} in {path} of the Python package {package} {version} in your work folder.
+It has one defect or none.
+
+Write review.txt: a line FILE.py:LINE: CALL, with the line that is wrong and a call with literals, all by position,
+whose value is wrong because of it, such as {path}:12: {function}(...). A call that gives an iterator stands in list().
+These functions of the file may be called: {", ".join(functions)}.
+Where nothing is wrong, write the line no defects, and nothing else.
+
+The defect counts where the line is right and the call gives another value than it should. Every other line costs."""
 
 
 def refactor_statement(package: str, complexity: tuple[int, int], size: tuple[int, int]) -> str:

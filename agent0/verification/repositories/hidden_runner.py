@@ -23,15 +23,22 @@ import pytest
 
 WORST = ("passed", "skipped", "failed")
 """Outcomes of one test's reports; the last of these counts."""
+MOST_INPUTS, MOST_CALLS, LONGEST_INPUT, DEEPEST = 40, 400, 300, 5
+"""Of each function: calls that are kept and looked at. Characters of the arguments of one, and their nesting."""
+_VARIADIC = 4
+"""The flag of code that takes any number of arguments."""
 
 
 class Recorder:
-    """A plugin of pytest: writes a line to ``pipe`` for each test, and which functions of ``code`` it called."""
+    """A plugin of pytest: writes a line to ``pipe`` for each test, and which functions of ``code`` it called; and of
+    functions of modules with which literals."""
 
     def __init__(self, pipe: int, wanted: Sequence[str], here: str, code: Sequence[str]) -> None:
         self._pipe, self._wanted, self._watch = pipe, frozenset(wanted), bool(code)
         self._code = {os.path.join(here, path): path for path in code}  # noqa: PTH118
         self._called: set[tuple[str, int]] = set()
+        self._inputs: dict[tuple[str, str], dict[str, int]] = {}
+        self._looked: dict[tuple[str, str], int] = {}
         self._outcome, self._message, self._seconds = "passed", "", 0.0
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -64,6 +71,32 @@ class Recorder:
             path = self._code.get(frame.f_code.co_filename)
             if path is not None:
                 self._called.add((path, frame.f_code.co_firstlineno))
+                self._keep(path, frame)
+
+    def _keep(self, path: str, frame: FrameType) -> None:
+        """The arguments of a call of a module's function, where all of them are literals."""
+        code = frame.f_code
+        key = (path, code.co_name)
+        looked = self._looked[key] = self._looked.get(key, 0) + 1
+        if looked > MOST_CALLS or code.co_qualname != code.co_name or not code.co_name.isidentifier():
+            return
+        names = code.co_varnames
+        try:
+            values = [frame.f_locals[name] for name in names[: code.co_argcount]]
+            if code.co_flags & _VARIADIC:
+                values += frame.f_locals[names[code.co_argcount + code.co_kwonlyargcount]]
+        except (KeyError, TypeError):
+            return  # what a generator has rebound
+        inputs = self._inputs.setdefault(key, {})
+        if len(inputs) < MOST_INPUTS and all(map(_is_literal, values)):
+            text = ", ".join(map(repr, values))
+            if len(text) <= LONGEST_INPUT:
+                inputs.setdefault(text, len(inputs))
+
+    def end(self, status: int) -> None:
+        """The last lines: what functions were called with, and how pytest ended."""
+        self.write({"inputs": [[*key, list(texts)] for key, texts in self._inputs.items() if texts]})
+        self.write({"status": status})
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """The worst of set-up, call, subtests and tear-down is the test's outcome; time is that of all."""
@@ -77,6 +110,21 @@ class Recorder:
         data = json.dumps(line).encode() + b"\n"
         while data:
             data = data[os.write(self._pipe, data) :]
+
+
+def _is_literal(value: object, depth: int = 0) -> bool:
+    """Whether a value of a built-in type reads back from what it is written as. Runs nothing of it."""
+    if type(value) in (list, tuple, set) and depth < DEEPEST:
+        return len(value) < LONGEST_INPUT and all(_is_literal(part, depth + 1) for part in value)  # type: ignore[arg-type, attr-defined]
+    if type(value) is dict and depth < DEEPEST:
+        return len(value) < LONGEST_INPUT and all(
+            _is_literal(part, depth + 1) for pair in value.items() for part in pair
+        )
+    if type(value) in (str, bytes):
+        return len(value) < LONGEST_INPUT  # type: ignore[arg-type]
+    if type(value) in (int, float):
+        return abs(value) < 1e15  # type: ignore[arg-type]
+    return value is None or type(value) is bool
 
 
 def _message(report: "pytest.TestReport | pytest.CollectReport") -> str:
@@ -110,7 +158,7 @@ def _child(pipe: int, request: Mapping[str, Any]) -> None:
     options += [] if request["messages"] else ["--assert=plain"]  # rewriting them takes as long as all else
     status = pytest.main([*options, *request["paths"]], plugins=[recorder])
     if os.getpid() == own:  # and no child of a test's
-        recorder.write({"status": int(status)})
+        recorder.end(int(status))
 
 
 def main(request: Mapping[str, Any]) -> None:

@@ -32,7 +32,8 @@ Call = tuple[str, int]
 @dataclass(frozen=True)
 class TestRun:
     """One run of tests. ``outcomes`` by id; ``messages`` of those that failed; ``seconds`` of each; ``calls``: the
-    functions each called, where they were watched; ``broken``: files that cannot be imported, with the reason;
+    functions each called, where they were watched, and ``inputs``: arguments of module functions, by file and name, as
+    they are written; ``broken``: files that cannot be imported, with the reason;
     ``problem``: why the run as a whole says nothing (it hangs, ends its own process), empty where it came to its end;
     ``unsaid``: the sandbox itself failed."""
 
@@ -42,6 +43,7 @@ class TestRun:
     messages: Mapping[str, str] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     calls: Mapping[str, frozenset[Call]] = field(default_factory=dict)
+    inputs: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     broken: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
     unsaid: bool = False
@@ -109,8 +111,23 @@ def _read(lines: Sequence[str], over: bool) -> TestRun:
             for test, entry in tests.items()
             if "called" in entry
         },
+        inputs={
+            (path, name): tuple(texts)
+            for entry in entries
+            for path, name, texts in (entry.get("inputs", []) if _is_inputs(entry) else [])
+        },
         broken={str(entry["broken"]): str(entry.get("message")) for entry in entries if "broken" in entry},
         problem="its tests hang" if over else "" if ends == 1 else "its tests end their own process",
+    )
+
+
+def _is_inputs(entry: Mapping[str, Any]) -> bool:
+    """Whether the runner may have written what functions were called with."""
+    return isinstance(entry.get("inputs"), list) and all(
+        isinstance(each, list)
+        and [type(part) for part in each] == [str, str, list]
+        and all(isinstance(text, str) for text in each[2])
+        for each in entry["inputs"]
     )
 
 

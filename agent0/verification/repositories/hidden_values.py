@@ -15,10 +15,26 @@ from agent0.verification.repositories.hidden_tests import MEM_MIB, ROOT
 
 LONGEST = 100_000
 """Characters of all values of a repository that are read."""
+EACH_S = 1.0
+"""Seconds that the processor may work on a call where versions are compared: one of them may run for ever."""
+RAISES = "raises "
+"""What the text of a call begins with that has no value; the error's name stands behind it."""
 _NOBODYS_FAULT = (ToolState.BUSY, ToolState.CANCELLED, ToolState.SANDBOX_ERROR, ToolState.REFUSED)
-_PROGRAM = """import base64, importlib, json, sys, zlib
+_PROGRAM = """import base64, importlib, json, os, signal, sys, zlib
+def over(*_):
+    raise TimeoutError
 requests, out, results = json.loads(zlib.decompress(base64.b85decode({request!r}))), sys.stdout, []
-for module, prelude, expressions in requests:
+here, before, place = os.getcwd(), set(sys.modules), None
+for folder, module, prelude, expressions in requests:
+    if folder:
+        if folder != place:
+            for name in set(sys.modules) - before:
+                if str(getattr(sys.modules[name], '__file__', None)).startswith(here):
+                    del sys.modules[name]
+            sys.path[:] = [os.path.join(here, folder)] + [path for path in sys.path if not path.startswith(here)]
+            importlib.invalidate_caches()
+            signal.signal(signal.SIGVTALRM, over)
+        place = folder
     try:
         names = dict(vars(importlib.import_module(module)))
         exec(prelude, names)
@@ -28,8 +44,11 @@ for module, prelude, expressions in requests:
     values = []
     for expression in expressions:
         try:
+            signal.setitimer(signal.ITIMER_VIRTUAL, {each} if folder else 0)
             values.append(repr(eval(expression, names)))
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         except BaseException as error:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
             values.append('raises ' + type(error).__name__)
     results.append(values)
 out.write('\\n' + base64.b85encode(zlib.compress(json.dumps(results).encode())).decode())
@@ -37,11 +56,13 @@ out.write('\\n' + base64.b85encode(zlib.compress(json.dumps(results).encode())).
 
 
 class ModuleCalls(Value):
-    """Calls over the names of ``module``, after ``prelude`` was run there, each with the text of its value."""
+    """Calls over the names of ``module``, after ``prelude`` was run there, each with the text of its value. ``folder``
+    is where the module is imported from, anew where the one before is another; empty for the top."""
 
     module: str
     prelude: str
     calls: tuple[tuple[str, str], ...]
+    folder: str = ""
 
 
 class HiddenCalls(Value):
@@ -59,9 +80,13 @@ async def values_of(
     Raises:
         SandboxUnavailableError: there is no sandbox.
     """
-    request = [[entry.module, entry.prelude, [expression for expression, _ in entry.calls]] for entry in modules]
+    request = [
+        [entry.folder, entry.module, entry.prelude, [expression for expression, _ in entry.calls]] for entry in modules
+    ]
     text = base64.b85encode(zlib.compress(json.dumps(request).encode())).decode()
-    call = SandboxCall("python", _PROGRAM.format(request=text), code, wall_s=seconds, mem_mib=MEM_MIB, root=root)
+    call = SandboxCall(
+        "python", _PROGRAM.format(request=text, each=EACH_S), code, wall_s=seconds, mem_mib=MEM_MIB, root=root
+    )
     result = await sandbox.call(call)
     if result.state in _NOBODYS_FAULT:
         return [], f"the sandbox: {result.state.value} {result.reason}".strip(), True
@@ -85,6 +110,15 @@ def _read(values: object, modules: Sequence[ModuleCalls]) -> list[list[str]]:
     if [len(part) for part in lists] != [len(entry.calls) for entry in modules]:
         raise ValueError("calls without a value")
     return [[str(value)[:LONGEST] for value in part] for part in lists]
+
+
+def is_readable(value: str) -> bool:
+    """Whether a text is that of a literal: of one that has an address or a time in it nothing can be told."""
+    try:
+        ast.literal_eval(value)
+        return True
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return False
 
 
 def is_same(expected: str, value: str) -> bool:

@@ -1,7 +1,7 @@
 """Verifies reviews of a repository: a defect is named by file, line and a call that it makes wrong, which execution
 confirms; what is named beside that costs, and what is right must be passed.
 
-A review is read, not run: its calls are made on the files of the task and on right ones, and compared outside.
+A review is read, not run: its calls are made on the files of the task and on right ones, twice, and compared outside.
 """
 
 import re
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from agent0.events.base import Value
 from agent0.ports.sandbox import Sandbox
-from agent0.verification.repositories.hidden_values import ModuleCalls, is_same, values_of
+from agent0.verification.repositories.hidden_values import RAISES, ModuleCalls, is_readable, is_same, values_of
 from agent0.verification.repositories.wrong_versions import FormError, called
 
 REVIEW, CLEAN = "review.txt", "no defects"
@@ -21,11 +21,12 @@ NEAR = 1
 """Lines by which a line may be off."""
 REVIEWED = "reviewed"
 """The folder of the hidden files that has the task's own."""
-_LINE = re.compile(r"([a-z_]{1,40})\.py:([0-9]{1,5}): (.{1,2000})")
+_RIGHT = "right"
+_LINE = re.compile(r"([A-Za-z0-9_/]{1,200})\.py:([0-9]{1,5}): (.{1,2000})")
 
 
 class Defect(Value):
-    """A defect of ``module``, from line ``first`` to line ``last``."""
+    """A defect of the file ``module`` (without .py), from line ``first`` to line ``last``."""
 
     module: str
     first: int
@@ -41,7 +42,8 @@ class ReviewedModule(Value):
 
 
 class HiddenDefects(Value):
-    """All defects of a package; none of one that is right."""
+    """All defects of a package; none of one that is right. ``package`` is empty where modules have their whole names,
+    as those of published packages."""
 
     package: str
     modules: tuple[ReviewedModule, ...]
@@ -89,12 +91,12 @@ class SeededDefects:
             clean = not self.hidden.defects
             return clean, "it is right, and passed" if clean else "no defect is named", float(clean)
         modules = self._calls(claims)
-        values, problem, unsaid = await values_of(modules, self._versions(), sandbox, self.seconds)
+        values, problem, unsaid = await values_of(modules, self._files(), sandbox, self.seconds)
         if problem:
             return (None, problem, None) if unsaid else (False, problem, 0.0)
         texts = [text for part in values for text in part]
-        right, reviewed = texts[: len(claims)], texts[len(claims) :]
-        wrong = [not is_same(*pair) for pair in zip(right, reviewed, strict=True)]
+        right, reviewed, again = (texts[at * len(claims) : (at + 1) * len(claims)] for at in range(3))
+        wrong = [_is_wrong(*each) for each in zip(right, reviewed, again, strict=True)]
         named = {self._defect(claim) for claim, confirmed in zip(claims, wrong, strict=True) if confirmed} - {None}
         count, false = len(self.hidden.defects), len(claims) - len(named)
         share = max(0.0, len(named) - FALSE_ALARM * false) / count if count else 0.0
@@ -111,25 +113,34 @@ class SeededDefects:
         return None
 
     def _calls(self, claims: Sequence[_NamedDefect]) -> list[ModuleCalls]:
-        """The calls of all claims in order, on right files and then on those of the task."""
+        """The calls of all claims in order, on right files, on those of the task, and on right ones again."""
+        package = f"{self.hidden.package}." if self.hidden.package else ""
         by_function = {name: module for module in self.hidden.modules for name in module.functions}
         return [
             ModuleCalls(
-                module=f"{package}.{by_function[claim.function].name}",
+                module=f"{package}{by_function[claim.function].name}",
                 prelude=by_function[claim.function].prelude,
                 calls=((claim.expression, ""),),
+                folder=folder,
             )
-            for package in ("right", REVIEWED)
+            for folder in (_RIGHT, REVIEWED, _RIGHT)
             for claim in claims
         ]
 
-    def _versions(self) -> dict[str, bytes]:
-        """Both versions of the package, each below a name of its own."""
-        files = {}
+    def _files(self) -> dict[str, bytes]:
+        """Both versions of the package, each in a folder of its own."""
+        package, files = f"{self.hidden.package}/" if self.hidden.package else "", {}
         for path, data in self.files.items():
             top, _, rest = path.partition("/")
-            files[f"{REVIEWED if top == REVIEWED else 'right'}/{rest}"] = data
+            files[f"{REVIEWED}/{package}{rest}" if top == REVIEWED else f"{_RIGHT}/{path}"] = data
         return files
+
+
+def _is_wrong(right: str, reviewed: str, again: str) -> bool:
+    """Whether a call gives another value than it should. One whose right value is another each time, or no literal,
+    tells nothing."""
+    values = [text for text in (right, reviewed) if not text.startswith(RAISES)]
+    return right == again and not is_same(right, reviewed) and all(map(is_readable, values))
 
 
 def _claims(data: bytes, functions: set[str]) -> list[_NamedDefect]:

@@ -64,9 +64,23 @@ class SourceTree:
         """Top-level names that its code is imported by."""
         return tuple(sorted({self.package_of(path) for path in self.code}))
 
+    @property
+    def importable(self) -> dict[str, bytes]:
+        """Its packages with their data and without tests, by paths from where they are imported."""
+        files = {self.import_path(path): data for path, data in self.files.items()}
+        return {
+            path: data
+            for path, data in files.items()
+            if path.partition("/")[0].removesuffix(".py") in self.packages and not is_test(path)
+        }
+
+    def import_path(self, path: str) -> str:
+        """The path of a file from where packages are imported."""
+        return path.removeprefix("src/") if self.root else path
+
     def package_of(self, path: str) -> str:
         """The top-level name that a file of code is imported by."""
-        return (path.removeprefix("src/") if self.root else path).partition("/")[0].removesuffix(".py")
+        return self.import_path(path).partition("/")[0].removesuffix(".py")
 
     def _is_code(self, path: str) -> bool:
         if not path.endswith(".py") or is_test(path):

@@ -1,8 +1,8 @@
 """Verifies tests of a repository: each must pass on it, and together they must reject wrong versions that nobody sees.
 
-A test is a function of lines ``assert call == value`` with literals. They are read, not run: their calls are made on
-every version, and their values compared outside of the sandbox. So no test can look at which version it is on, none is
-flaky, and one that asserts nothing of a call is none.
+A test is a function of lines ``assert call == value`` with literals; the call may stand in ``list``. They are read,
+not run: their calls are made on every version, and their values compared outside of the sandbox. So no test can look at
+which version it is on, none is flaky, and one that asserts nothing of a call is none.
 """
 
 import ast
@@ -21,16 +21,19 @@ FORM = "a test is a function of lines `assert call == value` with literals"
 
 
 class VersionedModule(Value):
-    """A module with its wrong versions; ``functions`` are those that tests may call, after ``prelude`` was run."""
+    """A module with its wrong versions; ``functions`` are those that tests may call, after ``prelude`` was run.
+    ``path`` is its file, empty for that of its name in the package."""
 
     name: str
     prelude: str
     functions: tuple[str, ...]
     versions: tuple[str, ...]
+    path: str = ""
 
 
 class HiddenVersions(Value):
-    """All wrong versions of a package, each of one module."""
+    """All wrong versions of a package, each of one module. ``package`` is empty where modules have their whole names,
+    as those of published packages."""
 
     package: str
     modules: tuple[VersionedModule, ...]
@@ -96,17 +99,23 @@ class WrongVersions:
         return killed == len(rejected) and redundant <= killed, why, round(share, 4)
 
     def _versions(self, assertions: Sequence[_Assertion]) -> tuple[list[ModuleCalls], dict[str, bytes]]:
-        """All calls on the reference and on every wrong version, each under a package name of its own."""
+        """All calls on the reference and on every wrong version, each in a folder of its own."""
+        package = self.hidden.package
         versions: list[dict[str, bytes]] = [{}]
         for module in self.hidden.modules:
-            versions += [{f"{self.hidden.package}/{module.name}.py": text.encode()} for text in module.versions]
+            path = module.path or f"{package}/{module.name}.py"
+            versions += [{path: text.encode()} for text in module.versions]
         modules, files = list[ModuleCalls](), dict[str, bytes]()
         for number, changed in enumerate(versions):
-            package = f"version_{number}"
-            for path, data in {**self.reference, **changed}.items():
-                files[f"{package}/{path.partition('/')[2]}"] = data
+            folder = f"version_{number}"
+            files |= {f"{folder}/{path}": data for path, data in {**self.reference, **changed}.items()}
             modules += [
-                ModuleCalls(module=f"{package}.{module.name}", prelude=module.prelude, calls=tuple(calls))
+                ModuleCalls(
+                    module=f"{package}.{module.name}" if package else module.name,
+                    prelude=module.prelude,
+                    calls=tuple(calls),
+                    folder=folder,
+                )
                 for module in self.hidden.modules
                 if (calls := [(each.expression, "") for each in assertions if each.function in module.functions])
             ]
@@ -177,6 +186,19 @@ def called(text: str, line: int, functions: set[str]) -> tuple[str, str]:
 
 
 def _call(call: ast.expr, line: int, functions: set[str]) -> tuple[str, str]:
+    if _is_listed(call) and "list" not in functions:
+        function, expression = _bare_call(call.args[0], line, functions)  # type: ignore[attr-defined]  # as asked above
+        return function, f"list({expression})"
+    return _bare_call(call, line, functions)
+
+
+def _is_listed(call: ast.expr) -> bool:
+    """Whether it is ``list`` of a call, as an iterator is read."""
+    is_list = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "list"
+    return is_list and len(call.args) == 1 and not call.keywords and isinstance(call.args[0], ast.Call)  # type: ignore[attr-defined]
+
+
+def _bare_call(call: ast.expr, line: int, functions: set[str]) -> tuple[str, str]:
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
         raise FormError(f"line {line}: {FORM}")
     if call.func.id not in functions or call.keywords:
