@@ -26,6 +26,11 @@ class Release:
     tree: SourceTree
 
     @property
+    def title(self) -> tuple[str, str]:
+        """What a statement calls it: package and version."""
+        return self.package, self.source.version
+
+    @property
     def tests(self) -> HiddenTests:
         """All of its own tests."""
         return HiddenTests(self.tree.frame, self.tree.packages, self.tree.test_modules, (), LONGEST_S)

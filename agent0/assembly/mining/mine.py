@@ -14,10 +14,12 @@ from typing import Literal
 from agent0.assembly.mining import candidates
 from agent0.assembly.mining.baseline import LONGEST_S, WATCHED, Baseline, Release, UnusableError, baseline, sound
 from agent0.assembly.mining.candidates import MinedCandidate
-from agent0.assembly.mining.functions import MinedRelease, called_functions
-from agent0.assembly.mining.mine_reviews import reviews
-from agent0.assembly.mining.mine_tests import tests
-from agent0.assembly.mining.mined_answers import Draws, MinedAnswer
+from agent0.assembly.mining.functions.called_functions import MinedRelease, called_functions
+from agent0.assembly.mining.functions.documents import documents
+from agent0.assembly.mining.functions.mined_answers import Draws, MinedAnswer
+from agent0.assembly.mining.functions.refactors import refactors
+from agent0.assembly.mining.functions.reviews import reviews
+from agent0.assembly.mining.functions.wrong_versions import tests
 from agent0.assembly.mining.mined_folder import LedgerLine, MinedFolder, stored
 from agent0.assembly.runtime import port_openers
 from agent0.errors import NotFoundError, OperationError
@@ -35,8 +37,13 @@ from agent0.verification.repositories.source_tree import source_tree
 
 TRIES = 4
 """Candidates tried for each task by mutation that is asked for, at most."""
-MinedKind = Literal["bug", "review", "tests"]
-_DRAWS: Mapping[MinedKind, Draws] = {"review": reviews, "tests": tests}
+MinedKind = Literal["bug", "document", "refactor", "review", "tests"]
+_DRAWS: Mapping[MinedKind, Draws] = {
+    "document": documents,
+    "refactor": refactors,
+    "review": reviews,
+    "tests": tests,
+}
 """What is tried of a release, by kind, beside bugs."""
 
 

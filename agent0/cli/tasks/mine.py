@@ -30,7 +30,10 @@ def mine(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Tasks are added to it.")] = Path("mined"),
     count: Annotated[int, typer.Option(min=0, max=10_000, help="Tasks by mutation, of each package.")] = 40,
     kind: Annotated[
-        MinedKind, typer.Option(help="Bugs and changes to repair, functions to review, or tests to write.")
+        MinedKind,
+        typer.Option(
+            help="Bugs and changes to repair, functions to document, to simplify or to review, or tests to write."
+        ),
     ] = "bug",
     seed: Annotated[int, typer.Option(help="What mutations are drawn with.")] = 0,
     index: Annotated[str, typer.Option(metavar="URL", help="A package index (PEP 691).")] = PYPI,

@@ -1,5 +1,5 @@
-"""Functions of lists of whole numbers written more complicated than they need be, with the same values: what a student
-is to simplify. The same draw makes the same changes."""
+"""Functions written more complicated than they need be, with the same values: what a student is to simplify. The same
+draw makes the same changes. Some changes are for functions of lists of whole numbers alone."""
 
 import ast
 import random
@@ -38,6 +38,26 @@ def complicated(modules: Mapping[str, str], changes: int, rng: random.Random) ->
     return {name: ast.unparse(ast.fix_missing_locations(tree)) + "\n" for name, tree in trees.items()}
 
 
+def complicated_function(source: bytes, name: str, changes: int, rng: random.Random) -> bytes:
+    """Return a Python file with so many changes of its function ``name``, all else byte for byte as it was."""
+    lines = source.decode().split("\n")
+    function = next(node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == name)
+    first = min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])
+    end = function.end_lineno or first
+    block: list[ast.stmt] = [function]
+    for number in [at for at in range(1000) if f"case_{at}" not in source.decode()][:changes]:
+        places = [*_places(block[0], number, _GENERAL)]
+        if isinstance(block[0], ast.FunctionDef) and (copied := _branched_by_type(block[0])):
+            places.append(("body copied", block, 0, copied))
+        if not places:
+            break
+        kind = rng.choice(sorted({kind for kind, *_ in places}))
+        _, body, at, statements = rng.choice([place for place in places if place[0] == kind])
+        body[at : at + 1] = statements
+    text = ast.unparse(ast.fix_missing_locations(block[0])).split("\n")
+    return "\n".join([*lines[: first - 1], *text, *lines[end:]]).encode()
+
+
 def _with_copies(text: str, modules: Mapping[str, str]) -> str:
     """``text`` with private copies of the functions that it imports."""
     copies = []
@@ -50,17 +70,19 @@ def _with_copies(text: str, modules: Mapping[str, str]) -> str:
     return "\n\n".join([*copies, _IMPORT.sub("", text)])
 
 
-def _places(tree: ast.Module, number: int) -> Iterator[tuple[str, list[ast.stmt], int, list[ast.stmt]]]:
+def _places(
+    tree: ast.AST, number: int, changes: "Mapping[str, Change] | None" = None
+) -> Iterator[tuple[str, list[ast.stmt], int, list[ast.stmt]]]:
     """(kind, block, place in it, what stands there afterwards) of every change that a module can have."""
     for block in _blocks(tree):
         for at, statement in enumerate(block):
-            for kind, change in _CHANGES.items():
+            for kind, change in (_CHANGES if changes is None else changes).items():
                 if (statements := change(statement, number)) is not None:
                     yield kind, block, at, statements
 
 
-def _blocks(tree: ast.Module) -> Iterator[list[ast.stmt]]:
-    """All lists of statements of a module."""
+def _blocks(tree: ast.AST) -> Iterator[list[ast.stmt]]:
+    """All lists of statements of a module or a function."""
     for node in ast.walk(tree):
         for field in ("body", "orelse"):
             block = getattr(node, field, None)
@@ -80,6 +102,31 @@ def _branched(function: ast.stmt, number: int) -> list[ast.stmt] | None:
     copy = deepcopy(function)
     copy.body = [*function.body[:start], ast.If(test, deepcopy(body), deepcopy(body))]
     return [copy]
+
+
+def _branched_by_type(function: ast.FunctionDef) -> list[ast.stmt] | None:
+    """The body again for an argument that is a list or a tuple; once a function."""
+    start = 1 if ast.get_docstring(function) is not None else 0
+    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+    body = function.body[start:]
+    is_scoped = any(isinstance(node, ast.Global | ast.Nonlocal) for node in ast.walk(function))
+    if not names or not body or is_scoped or isinstance(body[-1], ast.If):
+        return None
+    test = ast.parse(f"isinstance({names[0]}, (list, tuple))", mode="eval").body
+    copy = deepcopy(function)
+    copy.body = [*function.body[:start], ast.If(test, deepcopy(body), deepcopy(body))]
+    return [copy]
+
+
+def _either_apart(statement: ast.stmt, number: int) -> list[ast.stmt] | None:
+    """Where either of two conditions is enough each has a branch of its own."""
+    if not isinstance(statement, ast.If) or not isinstance(statement.test, ast.BoolOp):
+        return None
+    if not isinstance(statement.test.op, ast.Or):
+        return None
+    first, *others = statement.test.values
+    second = others[0] if len(others) == 1 else ast.BoolOp(ast.Or(), others)
+    return [ast.If(first, deepcopy(statement.body), [ast.If(second, deepcopy(statement.body), statement.orelse)])]
 
 
 def _flagged(statement: ast.stmt, number: int) -> list[ast.stmt] | None:
@@ -153,3 +200,5 @@ _CHANGES: Mapping[str, Change] = {
     "append apart": _appended,
     "first apart": _first_apart,
 }
+_GENERAL: Mapping[str, Change] = {"condition kept": _flagged, "either apart": _either_apart}
+"""Changes of any function, beside its body copied."""

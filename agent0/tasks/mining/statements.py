@@ -21,6 +21,10 @@ _RULES = (
     "Change files of the package alone. Your work is judged by its tests, of which not all are in your folder; "
     "changes to tests do not count."
 )
+_MEASURED = """Branches, loops, `and`, `or`, functions, lambdas and comparisons used as values count 1 each for
+complexity. Calls that you cannot see decide, others than those in tests/; changed tests do not count. Code that runs or
+reflects on code (eval, getattr, names with __), long literals, and imports from beside the package, bisect,
+collections, functools, heapq, itertools, math and operator"""
 
 
 @dataclass(frozen=True)
@@ -115,10 +119,21 @@ it: every function and method must go on giving what it does, and leave its argu
 Its cyclomatic complexity, summed over all functions of all files, is {complexity[0]}: bring it to {complexity[1]} or
 less. Its size in nodes of the syntax tree, without docstrings, is {size[0]}: bring it to {size[1]} or less.
 
-Branches, loops, `and`, `or`, functions, lambdas and comparisons used as values count 1 each for complexity. Calls that
-you cannot see decide, others than those in tests/; changed tests do not count. Code that runs or reflects on code
-(eval, getattr, names with __), long literals, and imports from beside the package, bisect, collections, functools,
-heapq, itertools, math and operator are refused."""
+{_MEASURED} are refused."""
+
+
+def function_refactor_statement(
+    package: str, version: str, path: str, function: str, complexity: tuple[int, int], size: tuple[int, int]
+) -> str:
+    """Ask for a simpler ``function`` in the file ``path`` of a published package: what it measures, and may measure."""
+    return f"""The function {function} in {path} of the Python package {package} {version} in your work folder is right,
+but more complicated than it need be. Simplify it: it must go on giving what it does. Functions may be added beside it;
+all else in the file stays as it is, and other files do not count.
+
+Its cyclomatic complexity, with functions that you add, is {complexity[0]}: bring it to {complexity[1]} or less. Its
+size in nodes of the syntax tree, without docstrings, is {size[0]}: bring it to {size[1]} or less.
+
+{_MEASURED} are refused where it has none yet."""
 
 
 def document_statement(package: str, functions: Sequence[str]) -> str:
@@ -139,6 +154,21 @@ Below them stands an example or up to 5, which are run:
 
 Whoever reads signature and docstring alone must be able to write a function that gives the same for every list. So
 no statement may be missing, wrong, or there for nothing; examples are not read, and nothing else may stand there."""
+
+
+def function_document_statement(package: str, version: str, path: str, function: str, versions: int) -> str:
+    """Ask for the docstring of ``function`` in the file ``path`` of a published package."""
+    return f"""The function {function} in {path} of the Python package {package} {version} in your work folder has no
+docstring. Write it, and change nothing else.
+
+It says in words what the function gives, and names every parameter. Below stand examples, which are run:
+
+    >>> {function}(...)
+    value
+
+Arguments and values are literals, arguments by position; a call that gives an iterator stands in list(). Together the
+examples must reject {versions} wrong versions of {function}, which you cannot see and which differ in one place each.
+The words hold no code; a model that has signature and words alone may have to write the function from them."""
 
 
 def change_statement(

@@ -65,6 +65,15 @@ def measures_of(trees: Iterable[ast.AST]) -> CodeMeasures:
     return CodeMeasures(complexity, size)
 
 
+def hiding(nodes: Iterable[ast.AST], package: str) -> frozenset[str]:
+    """Say what in ``nodes`` could hide code, of literals and imports which."""
+    faults = ((each, _fault(each, package)) for node in nodes for each in _without_docstrings(node))
+    literals = (ast.Constant, ast.Import, ast.ImportFrom)
+    return frozenset(
+        f"{why}: {ast.unparse(each)}" if isinstance(each, literals) else why for each, why in faults if why
+    )
+
+
 def _without_docstrings(tree: ast.AST) -> Iterator[ast.AST]:
     """Every node, outer ones first."""
     left = [tree]

@@ -113,7 +113,7 @@ def _read(values: object, modules: Sequence[ModuleCalls]) -> list[list[str]]:
 
 
 def is_readable(value: str) -> bool:
-    """Whether a text is that of a literal: of one that has an address or a time in it nothing can be told."""
+    """Whether a text is that of a literal: one that has an address or a time in it shows nothing."""
     try:
         ast.literal_eval(value)
         return True

@@ -1,6 +1,6 @@
 """A task from a published package: what a student sees of it, and, kept apart, what decides whether it is solved."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,11 +11,13 @@ from agent0.events.values import Artifact, Repository
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.tools.snapshots import copy_folder, load
+from agent0.verification.repositories.determining_examples import DeterminingExamples, HiddenDocstring
 from agent0.verification.repositories.hidden_tests import TestRun, run_hidden_tests
 from agent0.verification.repositories.hidden_values import HiddenCalls, HiddenValues
 from agent0.verification.repositories.round_trip import HiddenDocumentation, RoundTrip
 from agent0.verification.repositories.seeded_defects import HiddenDefects, SeededDefects
 from agent0.verification.repositories.simpler_code import HiddenMeasures, SimplerCode
+from agent0.verification.repositories.simpler_function import HiddenFunction, SimplerFunction
 from agent0.verification.repositories.source_tree import SourceTree
 from agent0.verification.repositories.wrong_versions import HiddenVersions, WrongVersions
 
@@ -29,6 +31,8 @@ DOCSTRINGS = "docstrings.json"
 """The file of functions, where docstrings are asked for."""
 MEASURES = "measures.json"
 """The file of bounds, where code is to be simplified."""
+FUNCTION, DOCSTRING = "function.json", "docstring.json"
+"""The same two, of a function of a published package."""
 Kind = Literal["bug", "change", "document", "harbor", "refactor", "review", "tests"]
 """A bug by a mutation, what changed between two releases, a task folder of Harbor, or documentation, simpler code, a
 review or tests that are asked for."""
@@ -142,8 +146,26 @@ class HiddenTests:
         return not failed, why
 
 
-Decider = HiddenTests | HiddenValues | RoundTrip | SeededDefects | SimplerCode | WrongVersions
+Decider = (
+    DeterminingExamples
+    | HiddenTests
+    | HiddenValues
+    | RoundTrip
+    | SeededDefects
+    | SimplerCode
+    | SimplerFunction
+    | WrongVersions
+)
 """What decides about a work folder."""
+_DECIDERS: Mapping[str, Callable[[bytes, Mapping[str, bytes]], Decider]] = {
+    DEFECTS: lambda data, frame: SeededDefects(HiddenDefects.model_validate_json(data), frame, SLACK_S),
+    DOCSTRING: lambda data, frame: DeterminingExamples(HiddenDocstring.model_validate_json(data), frame, SLACK_S),
+    DOCSTRINGS: lambda data, frame: RoundTrip(HiddenDocumentation.model_validate_json(data), frame, SLACK_S),
+    FUNCTION: lambda data, frame: SimplerFunction(HiddenFunction.model_validate_json(data), frame, SLACK_S),
+    MEASURES: lambda data, frame: SimplerCode(HiddenMeasures.model_validate_json(data), frame, SLACK_S),
+    VERSIONS: lambda data, frame: WrongVersions(HiddenVersions.model_validate_json(data), frame, SLACK_S),
+}
+"""By the file of the hidden ones that says what is asked for."""
 
 
 def hidden_tests_of(solution: MinedSolution, artifacts: Artifacts) -> Decider:
@@ -157,18 +179,8 @@ def hidden_tests_of(solution: MinedSolution, artifacts: Artifacts) -> Decider:
     if solution.script:
         raise OperationError(f"{solution.id} has no hidden tests.", "It is a task of Harbor.", "Ask it in a run.")
     frame = load(solution.frame, artifacts)
-    if solution.values == VERSIONS:
-        versions = HiddenVersions.model_validate_json(frame.pop(VERSIONS))
-        return WrongVersions(versions, frame, SLACK_S)
-    if solution.values == DEFECTS:
-        defects = HiddenDefects.model_validate_json(frame.pop(DEFECTS))
-        return SeededDefects(defects, frame, SLACK_S)
-    if solution.values == DOCSTRINGS:
-        documentation = HiddenDocumentation.model_validate_json(frame.pop(DOCSTRINGS))
-        return RoundTrip(documentation, frame, SLACK_S)
-    if solution.values == MEASURES:
-        measures = HiddenMeasures.model_validate_json(frame.pop(MEASURES))
-        return SimplerCode(measures, frame, SLACK_S)
+    if decider := _DECIDERS.get(solution.values):
+        return decider(frame.pop(solution.values), frame)
     if solution.values:
         calls = HiddenCalls.model_validate_json(frame[solution.values])
         return HiddenValues(solution.packages, calls.modules, SLACK_S)

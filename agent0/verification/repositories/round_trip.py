@@ -109,7 +109,7 @@ class RoundTrip:
         for path, data in self.before.items():
             try:
                 trees[path] = ast.parse(code.get(path, b""))
-                if _bare(trees[path]) != _bare(ast.parse(data)):
+                if bare(trees[path]) != bare(ast.parse(data)):
                     return {}, f"{path} was changed in something else than docstrings"
             except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
                 return {}, f"{path} is no Python: {type(error).__name__}"
@@ -148,8 +148,8 @@ class RoundTrip:
         return f"as a model reads it {wrong} of {len(values[0])} calls give another value" if wrong else "", ""
 
 
-def _bare(tree: ast.Module) -> str:
-    """A file without docstrings, as one text."""
+def bare(tree: ast.Module) -> str:
+    """Return the tree of a file without docstrings, as one text."""
     tree = deepcopy(tree)
     for node in ast.walk(tree):
         documented = isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)

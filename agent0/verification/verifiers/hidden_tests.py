@@ -9,6 +9,7 @@ from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.tools.snapshots import answered_folder, load
 from agent0.verification.panel import VerificationContext
+from agent0.verification.repositories.determining_examples import DeterminingExamples
 from agent0.verification.repositories.mined_task import MinedSolution, hidden_tests_of
 from agent0.verification.repositories.round_trip import RoundTrip
 from agent0.verification.repositories.seeded_defects import SeededDefects
@@ -37,7 +38,7 @@ async def _verdict(
     solution = MinedSolution.model_validate_json(artifacts.get(repository.hidden))
     hidden = hidden_tests_of(solution, artifacts)
     code = {path: data for path, data in load(folder, artifacts).items() if path.endswith((".py", ".txt"))}
-    if isinstance(hidden, RoundTrip):
+    if isinstance(hidden, DeterminingExamples | RoundTrip):
         if context.rules.judge.provider and context.read is None:
             return Verdict(None, UNREAD)
         correct, reason, credit = await hidden.grade(code, sandbox, context.read)

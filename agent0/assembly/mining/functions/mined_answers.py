@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from agent0.assembly.mining.baseline import TRIALS, Release, UnusableError
 from agent0.assembly.mining.candidates import Code
-from agent0.assembly.mining.functions import MinedRelease
+from agent0.assembly.mining.functions.called_functions import MinedRelease
 from agent0.assembly.mining.mined_folder import stored
+from agent0.events.base import Value, sha256
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.verification.repositories.mined_task import Decider, Kind, MinedSolution, MinedTask, TrialRecord
@@ -15,18 +16,25 @@ from agent0.verification.repositories.mined_task import Decider, Kind, MinedSolu
 
 @dataclass(frozen=True)
 class MinedAnswer:
-    """A task that holds: ``student`` is the work folder, ``answer`` what the reference writes, ``frame`` what decides,
-    by its file ``decides``."""
+    """A task that holds, named by ``key`` among those of its kind: ``student`` is the work folder, ``answer`` what the
+    reference writes, ``hidden`` what decides, in the file ``decides`` beside ``files``."""
 
-    id: str
     release: Release
+    key: str
     statement: str
     student: Code
     answer: Code
-    frame: Code
+    files: Code
+    hidden: Value
     decides: str
     change: str
     trials: TrialRecord
+
+    @property
+    def id(self) -> str:
+        """What the task is called."""
+        kind, version = self.decides.removesuffix(".json"), self.release.source.version
+        return f"{self.release.package}-{version}-{kind}-{sha256(self.key)[:10]}"
 
     def values(self, kind: Kind, artifacts: Artifacts) -> tuple[MinedTask, MinedSolution]:
         """What is written of it; its files are stored first."""
@@ -43,7 +51,7 @@ class MinedAnswer:
         solution = MinedSolution(
             id=self.id,
             code=stored(self.answer, artifacts),
-            frame=stored(self.frame, artifacts),
+            frame=stored({**self.files, self.decides: self.hidden.model_dump_json().encode()}, artifacts),
             packages=release.tree.packages,
             modules=(),
             fail_to_pass=(),

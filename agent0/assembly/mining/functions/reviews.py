@@ -5,10 +5,9 @@ from collections.abc import Iterator, Mapping
 
 from agent0.assembly.mining.baseline import TRIALS, UnusableError
 from agent0.assembly.mining.candidates import Code, rejected
-from agent0.assembly.mining.functions import CalledFunction, MinedRelease
-from agent0.assembly.mining.mined_answers import Draw, MinedAnswer, Tried, tried
-from agent0.events.base import sha256
-from agent0.tasks.mining.mutations import Mutation, by_kinds, mutated
+from agent0.assembly.mining.functions.called_functions import CalledFunction, MinedRelease
+from agent0.assembly.mining.functions.mined_answers import Draw, MinedAnswer, Tried, tried
+from agent0.tasks.mining.mutations import Mutation, by_kinds
 from agent0.tasks.mining.statements import function_review_statement
 from agent0.verification.repositories.mined_task import DEFECTS, SLACK_S
 from agent0.verification.repositories.seeded_defects import (
@@ -26,7 +25,7 @@ EVERY, RIGHT = 3, "right "
 
 
 def reviews(mined: MinedRelease, source: random.Random, so_far: Tried) -> Iterator[Draw]:
-    """Functions with a mutation, and right ones where there are too few of these among the tasks ``so_far``."""
+    """Yield functions with a mutation, and right ones where these are too few among the tasks ``so_far``."""
     by_name = {(each.path, each.name): each for each in mined.functions}
     changeable = [each for each in mined.functions if mined.mutations_in(each)]
     right = iter(source.sample(changeable, len(changeable)))
@@ -58,16 +57,7 @@ async def _review(mined: MinedRelease, function: CalledFunction, mutation: Mutat
     """
     release = mined.release
     code: Code = release.code if mutation is None else mined.changed(mutation)
-    defects, text = tuple[Defect, ...](), CLEAN
-    if mutation is not None:
-        wrong = await mined.wrong_calls(function, code)
-        if not wrong:
-            raise UnusableError("no call that its tests make goes wrong")
-        reached = mined.callers[mutation.path, mutation.line] & mined.start.stable
-        await rejected(release, mined.start, reached, mutation, mined.sandbox)
-        first, last = mutation.lines(mutated(release.code[mutation.path], [mutation]))
-        defects = (Defect(module=function.path.removesuffix(".py"), first=first, last=last),)
-        text = f"{function.path}:{first}: {wrong[0][0]}"
+    defects, text = await _defect(mined, function, mutation, code) if mutation else ((), CLEAN)
     hidden = HiddenDefects(
         package="",
         modules=(ReviewedModule(name=function.module, prelude="", functions=function.functions),),
@@ -78,18 +68,32 @@ async def _review(mined: MinedRelease, function: CalledFunction, mutation: Mutat
     answer = {REVIEW: f"{text}\n".encode()}
     decider = SeededDefects(hidden, files, SLACK_S)
     trials = await tried(decider, answer, {}, _random_reviews(function, code, name), mined.sandbox)
-    version = release.source.version
     return MinedAnswer(
-        id=f"{release.package}-{version}-review-{sha256(name)[:10]}",
         release=release,
-        statement=function_review_statement(release.package, version, function.path, function.name, function.functions),
+        key=name,
+        statement=function_review_statement(*release.title, function.path, function.name, function.functions),
         student={**mined.untested, **code},
         answer=answer,
-        frame={**files, DEFECTS: hidden.model_dump_json().encode()},
+        files=files,
+        hidden=hidden,
         decides=DEFECTS,
         change=f"{mutation.kind} in {mutation.function}, {mutation.path}:{mutation.line}" if mutation else CLEAN,
         trials=trials,
     )
+
+
+async def _defect(
+    mined: MinedRelease, function: CalledFunction, mutation: Mutation, code: Code
+) -> tuple[tuple[Defect, ...], str]:
+    """Where ``mutation`` is in ``code``, and the line that names it, with a call that goes wrong. Errors as above."""
+    wrong = await mined.wrong_calls(function, code)
+    if not wrong:
+        raise UnusableError("no call that its tests make goes wrong")
+    reached = mined.callers[mutation.path, mutation.line] & mined.start.stable
+    await rejected(mined.release, mined.start, reached, mutation, mined.sandbox)
+    first, last = mutation.lines(code[mutation.path])
+    defect = Defect(module=function.path.removesuffix(".py"), first=first, last=last)
+    return (defect,), f"{function.path}:{first}: {wrong[0][0]}"
 
 
 def _random_reviews(function: CalledFunction, code: Code, name: str) -> list[Mapping[str, bytes]]:

@@ -80,6 +80,14 @@ class MinedRelease:
             if each.path == function.path and each.function.partition(".")[0] == function.name
         ]
 
+    def tests_of(self, function: CalledFunction) -> frozenset[str]:
+        """The tests that call it, flaky ones out."""
+        for node in ast.parse(self.release.code[function.path]).body:
+            if isinstance(node, ast.FunctionDef) and node.name == function.name:
+                first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+                return self.callers.get((function.path, first), frozenset()) & self.start.stable
+        return frozenset()
+
     def changed(self, mutation: Mutation) -> Code:
         """All code with ``mutation``.
 

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from agent0.assembly.mining.baseline import TRIALS, UnusableError
 from agent0.assembly.mining.candidates import Code, rejected
-from agent0.assembly.mining.functions import CalledFunction, Calls, MinedRelease
-from agent0.assembly.mining.mined_answers import Draw, MinedAnswer, Tried, tried
-from agent0.events.base import sha256
+from agent0.assembly.mining.functions.called_functions import CalledFunction, Calls, MinedRelease
+from agent0.assembly.mining.functions.mined_answers import Draw, MinedAnswer, Tried, tried
 from agent0.tasks.mining.mutations import Mutation, by_kinds
 from agent0.tasks.mining.statements import function_tests_statement
 from agent0.verification.repositories.mined_task import SLACK_S, VERSIONS
@@ -24,7 +23,7 @@ LEAST, MOST, MUTANTS = 2, 5, 15
 
 
 def tests(mined: MinedRelease, source: random.Random, so_far: Tried) -> Iterator[Draw]:
-    """Every function with enough mutations."""
+    """Yield a task of every function with enough mutations."""
     for function in source.sample(mined.functions, len(mined.functions)):
         if len(mined.mutations_in(function)) >= LEAST:
             yield _draw(mined, function)
@@ -82,14 +81,14 @@ async def _tests(mined: MinedRelease, function: CalledFunction) -> MinedAnswer:
     hidden, files = HiddenVersions(package="", modules=(module,)), mined.importable(release.code)
     answer = {TESTS: _written(asserted)}
     trials = await tried(WrongVersions(hidden, files, SLACK_S), answer, {}, _random_tests(function), mined.sandbox)
-    version = release.source.version
     return MinedAnswer(
-        id=f"{release.package}-{version}-tests-{sha256(f'{function.path} {function.name}')[:10]}",
         release=release,
-        statement=function_tests_statement(release.package, version, function.path, function.name, len(versions)),
+        key=f"{function.path} {function.name}",
+        statement=function_tests_statement(*release.title, function.path, function.name, len(versions)),
         student=mined.untested,
         answer=answer,
-        frame={**files, VERSIONS: hidden.model_dump_json().encode()},
+        files=files,
+        hidden=hidden,
         decides=VERSIONS,
         change="; ".join(f"{each.kind} in {each.function}, {each.path}:{each.line}" for each, _, _ in versions),
         trials=trials,

@@ -1,0 +1,1 @@
+"""Part of the rim: work on functions of published packages, mined: reviews, tests, simpler code, documentation."""
