@@ -1,6 +1,7 @@
 """Of mining, what needs no package: mutations of a source, names of packages, addresses of an index."""
 
 import ast
+import random
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,8 @@ from agent0.errors import ConfigError
 from agent0.infra.web.package_index import PackageIndex
 from agent0.tasks.mining.mutations import compiles, mutated, mutations_of
 from agent0.tasks.mining.packages import package_request
+from agent0.tasks.mining.varied_calls import varied
+from agent0.verification.repositories.wrong_versions import called
 
 MUTABLE = '''import os
 
@@ -48,8 +51,30 @@ def test_mutations_touch_one_place_of_a_function() -> None:
         assert text[: mutation.start] == source[: mutation.start]
         assert text.endswith(source[mutation.end :])
         assert compiles(text), mutation
+        first, last = mutation.lines(source)
+        after, before = text.split(b"\n"), source.split(b"\n")
+        assert after[: first - 1] == before[: first - 1] and after[first - 1] != before[first - 1], mutation
+        assert last == first or after[last - 1] not in before, mutation
         assert ast.get_docstring(ast.parse(text).body[1]) == "Its docstring stays."
         assert ast.dump(ast.parse(text)) != ast.dump(ast.parse(source)), mutation
+
+
+LITERALS = st.recursive(
+    st.none() | st.booleans() | st.integers(-99, 99) | st.floats(-9, 9) | st.text(max_size=5) | st.binary(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=3) | st.tuples(inner)
+    ),
+    max_leaves=6,
+)
+
+
+@given(st.lists(LITERALS, max_size=3), st.sampled_from(["f({})", "list(f({}))"]), st.randoms())
+def test_a_varied_call_is_one_with_as_many_literals(values: list[object], form: str, rng: random.Random) -> None:
+    text = varied(form.format(", ".join(map(repr, values))), rng)
+    _, expression = called(text, 1, {"f"})
+    inner = ast.parse(expression, mode="eval").body
+    call = inner if form[0] == "f" else inner.args[0]  # type: ignore[attr-defined]
+    assert len(call.args) == len(values)  # type: ignore[attr-defined]
 
 
 @given(st.binary(max_size=200))

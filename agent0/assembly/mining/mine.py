@@ -98,7 +98,7 @@ class _Mining:
     def _is_done(self, package: PackageRequest) -> bool:
         return any(
             not line.candidate
-            and (line.request, line.seed, line.kind or "bug") == (package.text, self.request.seed, self.request.kind)
+            and (line.request, line.seed, line.kind) == (package.text, self.request.seed, self.request.kind)
             and line.count >= self.request.count
             for line in self.folder.lines
         )

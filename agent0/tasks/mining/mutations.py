@@ -63,7 +63,7 @@ class Mutation:
         return f"{self.path}:{self.start}-{self.end}:{self.text}"
 
     def lines(self, source: bytes) -> tuple[int, int]:
-        """First and last line of ``source``, changed by it alone, that read otherwise than before."""
+        """First and last line of the changed file that read otherwise than in ``source``, the file before."""
         before, after = source[self.start : self.end], self.text.encode()
         same = next((at for at, pair in enumerate(zip(before, after, strict=False)) if pair[0] != pair[1]), None)
         same = min(len(before), len(after)) if same is None else same

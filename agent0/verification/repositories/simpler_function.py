@@ -9,6 +9,7 @@ compared outside of the sandbox.
 import ast
 import builtins
 import random
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -128,7 +129,7 @@ def function_measures(data: bytes, before: bytes, name: str) -> CodeMeasures:
     added = [node for node in new if id(node) in texts and texts[id(node)] not in kept]
     if [text for text in texts.values() if text in kept] != kept:
         raise UnmeasurableError(f"something beside {name} was changed")
-    names = {node.name for node in old if isinstance(node, ast.FunctionDef | ast.ClassDef)} | {*dir(builtins)}
+    names = {*re.findall(r"\w+", before.decode(errors="replace")), *dir(builtins)}
     for node in added:
         is_import = isinstance(node, ast.Import | ast.ImportFrom)
         if not is_import and not (isinstance(node, ast.FunctionDef) and node.name not in names):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from agent0.assembly.mining.baseline import TRIALS, Baseline, Release, UnusableError
 from agent0.assembly.mining.candidates import Code, with_mutations
+from agent0.errors import DependencyError
 from agent0.ports.sandbox import Sandbox
 from agent0.tasks.mining.mutations import Mutation
 from agent0.verification.repositories.hidden_tests import Call, TestRun
@@ -187,5 +188,7 @@ async def _texts(
 ) -> list[str] | None:
     """The texts of values; None where the calls do not come to their end."""
     calls = ModuleCalls(module=module, prelude=prelude, calls=tuple((call, "") for call in expressions))
-    values, problem, _ = await values_of([calls], files, sandbox, BATCH_S)
+    values, problem, unsaid = await values_of([calls], files, sandbox, BATCH_S)
+    if unsaid:
+        raise DependencyError("The sandbox", problem, "Try again.")
     return None if problem else values[0]

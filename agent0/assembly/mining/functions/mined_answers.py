@@ -8,6 +8,7 @@ from agent0.assembly.mining.baseline import TRIALS, Release, UnusableError
 from agent0.assembly.mining.candidates import Code
 from agent0.assembly.mining.functions.called_functions import MinedRelease
 from agent0.assembly.mining.mined_folder import stored
+from agent0.errors import DependencyError
 from agent0.events.base import Value, sha256
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
@@ -78,13 +79,15 @@ async def tried(decider: Decider, reference: Code, empty: Code, drawn: Sequence[
 
     Raises:
         UnusableError: the reference is refused, another accepted, or there are no three.
-        SandboxUnavailableError: there is no sandbox.
+        SandboxUnavailableError, DependencyError: there is no sandbox, or it failed.
     """
     if len(drawn) < TRIALS:
         raise UnusableError("there are no three random answers")
     expected = [(reference, True)] * TRIALS + [(empty, False)] * TRIALS + [(each, False) for each in drawn[:TRIALS]]
     for answer, right in expected:
         accepted, why = await decider.accept(answer, sandbox)
+        if accepted is None:
+            raise DependencyError("The sandbox", why, "Try again.")
         if right and not accepted:
             raise UnusableError(f"its reference is refused: {why}"[:200])
         if accepted is not right:

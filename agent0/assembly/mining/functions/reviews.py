@@ -91,7 +91,7 @@ async def _defect(
         raise UnusableError("no call that its tests make goes wrong")
     reached = mined.callers[mutation.path, mutation.line] & mined.start.stable
     await rejected(mined.release, mined.start, reached, mutation, mined.sandbox)
-    first, last = mutation.lines(code[mutation.path])
+    first, last = mutation.lines(mined.release.code[mutation.path])
     defect = Defect(module=function.path.removesuffix(".py"), first=first, last=last)
     return (defect,), f"{function.path}:{first}: {wrong[0][0]}"
 
