@@ -57,6 +57,7 @@ async def _document(mined: MinedRelease, function: CalledFunction) -> MinedAnswe
     trials = await tried(decider, {path: reference}, {path: before}, drawn, mined.sandbox)
     return MinedAnswer(
         release=release,
+        kind="document",
         key=f"{path} {name}",
         statement=function_document_statement(*release.title, path, name, len(versions)),
         student=files,

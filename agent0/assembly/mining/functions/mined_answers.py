@@ -21,6 +21,7 @@ class MinedAnswer:
     reference writes, ``hidden`` what decides, in the file ``decides`` beside ``files``."""
 
     release: Release
+    kind: Kind
     key: str
     statement: str
     student: Code
@@ -34,8 +35,7 @@ class MinedAnswer:
     @property
     def id(self) -> str:
         """What the task is called."""
-        kind, version = self.decides.removesuffix(".json"), self.release.source.version
-        return f"{self.release.package}-{version}-{kind}-{sha256(self.key)[:10]}"
+        return f"{'-'.join(self.release.title)}-{self.kind}-{sha256(self.key)[:10]}"
 
     def values(self, kind: Kind, artifacts: Artifacts) -> tuple[MinedTask, MinedSolution]:
         """What is written of it; its files are stored first."""

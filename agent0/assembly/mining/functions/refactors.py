@@ -57,6 +57,7 @@ async def _refactor(mined: MinedRelease, function: CalledFunction) -> MinedAnswe
     bounds = (high.complexity, hidden.complexity), (high.size, hidden.size)
     return MinedAnswer(
         release=release,
+        kind="refactor",
         key=f"{path} {function.name}",
         statement=function_refactor_statement(*release.title, path, function.name, *bounds),
         student=files,

@@ -70,6 +70,7 @@ async def _review(mined: MinedRelease, function: CalledFunction, mutation: Mutat
     trials = await tried(decider, answer, {}, _random_reviews(function, code, name), mined.sandbox)
     return MinedAnswer(
         release=release,
+        kind="review",
         key=name,
         statement=function_review_statement(*release.title, function.path, function.name, function.functions),
         student={**mined.untested, **code},

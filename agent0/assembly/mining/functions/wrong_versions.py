@@ -83,6 +83,7 @@ async def _tests(mined: MinedRelease, function: CalledFunction) -> MinedAnswer:
     trials = await tried(WrongVersions(hidden, files, SLACK_S), answer, {}, _random_tests(function), mined.sandbox)
     return MinedAnswer(
         release=release,
+        kind="tests",
         key=f"{function.path} {function.name}",
         statement=function_tests_statement(*release.title, function.path, function.name, len(versions)),
         student=mined.untested,
