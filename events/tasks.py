@@ -230,6 +230,8 @@ class ResultVerified(Event):
     got: str = ""
     subgoals: tuple[bool | None, ...] = ()
     credit: float | None = None
+    changed_lines: int | None = None
+    """Lines of code that the attempt changed of a repository."""
     votes: tuple[Vote, ...] = ()
     """The checks that a verdict about an open-ended task was made from."""
 

@@ -39,7 +39,8 @@ async def _judged(tasks: list[DomainTask]) -> None:
     assert [task.task.level for task in tasks] == [*range(1, LEVELS + 1)]
     for task in tasks:
         assert not set(task.frame) & {path for path in task.tree if "json" in path}
-        assert await task.hidden.accept(task.reference, sandbox) == (True, "")
+        assert await task.hidden.grade(task.reference, sandbox) == (True, "", 1.0)
+        assert (await task.hidden.grade(task.tree, sandbox))[::2] == (False, 0.0), "nothing was simplified"
         before = measured(task.code(task.tree), task.package)
         assert isinstance(task.hidden, SimplerCode)
         assert before.complexity > task.hidden.hidden.complexity and before.size > task.hidden.hidden.size

@@ -7,21 +7,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent0.assembly.runtime import port_openers
-from agent0.assembly.validate.questions import with_questions
+from agent0.assembly.validate.questions import forked_questions, with_questions
 from agent0.assembly.validate.run_config import check_names
 from agent0.errors import ConfigError, DependencyError
+from agent0.evaluation.benchmarks.rows.mined_rows import DOMAINS
 from agent0.evaluation.benchmarks.rows.question_file import FOLDER_TOOLS, questions
 from agent0.events.base import Recorded
 from agent0.events.checkpoints import EvaluationItemScored
 from agent0.events.runs import RunFinished, RunStarted
-from agent0.events.tasks import ResultVerified, TaskAttempted, TaskProposed, ToolCalled, TurnCompleted
+from agent0.events.tasks import ResultVerified, RewardAssigned, TaskAttempted, TaskProposed, ToolCalled, TurnCompleted
+from agent0.events.values import REPAIR
 from agent0.infra.models import scripted
 from agent0.infra.storage.datasets import LocalQuestions
-from agent0.settings import RunConfig
+from agent0.rewards import receipt, set_of_domain
+from agent0.rewards.sets.repair import MOST
+from agent0.settings import RewardConfig, RunConfig
 from agent0.tools.snapshots import answered_folder, as_answer, save
 from agent0.verification.panel import VerificationContext
+from agent0.verification.repositories.hidden_values import mended_share
 from agent0.verification.verifiers import verifier_for
 from tests.killed_runs import QUICK, facts, killed_before_a_verdict
 from tests.memory import MemoryArtifacts
@@ -68,6 +75,10 @@ def test_the_perfect_student_is_right_over_several_turns(
     assert [(event.verifier, event.correct, event.reason) for event in verdicts] == [
         ("hidden_tests", True, "all 2 hidden tests pass")
     ] * 2
+    receipts = [event for event in of(told, RewardAssigned) if event.role == "student"]
+    assert {event.set for event in receipts} == {"repair"} and len(receipts) == 2
+    parts = {part.name: part for part in receipts[0].parts}
+    assert [parts[name].value for name in ("correctness", "subgoals", "small_change")] == [1.0, 1.0, 1 - 1 / MOST]
     assert len(of(told, TurnCompleted)) == 4, "two turns are on the log before each attempt's last"
     tests = [event.result.output for event in of(told, ToolCalled) if event.call.name == "run_tests"]
     assert set(tests) == {"1 passed, 0 failed"}, "the hidden ones are not there"
@@ -79,15 +90,24 @@ def test_the_perfect_student_is_right_over_several_turns(
 
 
 @pytest.mark.parametrize(
-    "edit, reason",
-    [(lambda _: "", "nothing was changed"), (random_edit, "1 of 2 tests fail, such as tests/test_hidden.py::test_two")],
+    "edit, reason, credit",
+    [
+        (lambda _: "", "nothing was changed", None),
+        (random_edit, "1 of 2 tests fail, such as tests/test_hidden.py::test_two", 0.0),
+    ],
     ids=["empty", "random"],
 )
 def test_other_students_are_wrong(
-    folder: Path, edit: Callable[[str], str], reason: str, shared_sandbox: None, monkeypatch: pytest.MonkeyPatch
+    folder: Path,
+    edit: Callable[[str], str],
+    reason: str,
+    credit: float | None,
+    shared_sandbox: None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     told = told_by(plan(folder, tasks=1), edit, monkeypatch)
     assert [(event.correct, event.reason) for event in of(told, ResultVerified)] == [(False, reason)]
+    assert [event.credit for event in of(told, ResultVerified)] == [credit]
     assert [event.correct for event in of(told, EvaluationItemScored)] == [False]
 
 
@@ -100,6 +120,34 @@ async def test_an_answer_that_is_no_folder_is_wrong_and_one_without_files_undeci
     assert [verdict.correct for verdict in verdicts] == [False] * len(hostile)
     assert [verdict.correct for verdict in await judge.judge(task, [tree], port_openers)] == [None]  # type: ignore[arg-type]
     assert as_answer(save({}, artifacts)) is None
+
+
+def test_a_folder_is_rewarded_by_the_set_of_its_domain_unless_one_is_named(folder: Path, tmp_path: Path) -> None:
+    assert {set_of_domain(domain) for domain in (*DOMAINS.values(), REPAIR)} == {
+        *("agent0", "documenting", "refactoring", "repair", "reviewing", "testing")
+    }
+    config = plan(folder)
+    assert config.rewards.set == "repair"
+    own = config.model_copy(update={"rewards": RewardConfig()})
+    assert with_questions(own, {"run.rewards.set"}).rewards.set == "agent0"
+    assert forked_questions(own, own, {"training.student.lr"}).rewards.set == "agent0", "a fork stays what it was"
+    assert plan(folder, rewards={"set": "paper"}).rewards.set == "paper"
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("".join(f'{{"question": "{n} plus {n + 1}", "answer": "{2 * n + 1}"}}\n' for n in range(60)))
+    assert plan(rows).rewards.set == "agent0"
+
+
+@given(st.sets(st.integers(0, 9), min_size=1), st.sets(st.integers(0, 20)))
+def test_whatever_is_wrong_earns_less_than_what_is_right(failing: set[int], failed: set[int]) -> None:
+    tests = [f"{number}" for number in failing], [f"{number}" for number in failed]
+    credit = mended_share(*tests)
+    assert credit is not None and 0 <= credit <= 1 and (credit == 1) == (not failed)
+    assert mended_share(tests[0], [*tests[1], "99"]) <= credit, "what is broken costs"  # type: ignore[operator]
+    assert mended_share([], tests[1]) is None
+    for name in ("refactoring", "repair", "documenting"):
+        wrong = receipt("student", {"correct": False, "credit": credit, "changed_lines": 0}, {}, name)[1]
+        right = receipt("student", {"correct": True, "credit": 1.0, "changed_lines": 400}, {}, name)[1]
+        assert wrong <= 0.3 < 1 <= right
 
 
 def test_packages_are_split_as_a_whole(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_a_set_is_registered_with_what_it_is_like(monkeypatch: pytest.MonkeyPatc
         assert reward_set(name, **options)(combine) is combine  # type: ignore[arg-type]
     assert reward_sets() == {
         "plain": RewardSet("plain", combine, "", "verifier"),
-        "voted": RewardSet("voted", combine, "plain", "majority"),
+        "voted": RewardSet("voted", combine, "plain", "majority", ""),
     }
 
 
@@ -37,6 +37,7 @@ SHARE = st.none() | st.floats(0, 1)
 FACTS: dict[str, st.SearchStrategy[Any]] = {
     "correct": st.none() | st.booleans(),
     "credit": SHARE,
+    "changed_lines": st.none() | st.integers(0, 10**6),
     "grounded": st.booleans(),
     "accepted": st.none() | st.booleans(),
     "reason": st.sampled_from(["", "malformed", "reserved", "duplicate", "similar", "off_target"]),

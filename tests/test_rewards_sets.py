@@ -223,7 +223,7 @@ def test_defect_7_a_configuration_that_is_read_is_absent() -> None:
     ("rules", "words"),
     [
         ({"set": "papre"}, "Did you mean paper"),
-        ({"set": "agent1x"}, "Known: agent0, paper, released"),
+        ({"set": "agent1x"}, "Known: agent0, documenting, paper, ref"),
         ({"set": "paper", "weights": {"novelty": 1.0}}, "there is no reward 'novelty'"),
         ({"weights": {"novelti": 1.0}}, "Did you mean novelty"),
         ({"calibrator": {"signal": "mean_tokn"}}, "Did you mean mean_token"),

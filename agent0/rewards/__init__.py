@@ -48,13 +48,15 @@ class RewardSet:
     """A registered reward set: how the values of its parts are combined into one reward.
 
     ``like`` names a set whose parts this one shares, except those it defines itself. ``label`` says by whose answer its
-    authors reward a student, which simulations follow.
+    authors reward a student, which simulations follow. ``domain``: where tasks come from a folder of that domain, this
+    is the default set; simulations have no such tasks.
     """
 
     name: str
     combine: Combine
     like: str = ""
     label: Literal["verifier", "majority"] = "verifier"
+    domain: str = ""
 
     @property
     def about(self) -> str:
@@ -82,15 +84,20 @@ def reward(
 
 
 def reward_set(
-    name: str, *, like: str = "", label: Literal["verifier", "majority"] = "verifier"
+    name: str, *, like: str = "", label: Literal["verifier", "majority"] = "verifier", domain: str = ""
 ) -> Callable[[Combine], Combine]:
     """Register ``combine(role, weighted values by part) -> total`` as the set ``name``; users read its docstring."""
-    return _sets.adding(name, lambda combine: RewardSet(name, combine, like, label))
+    return _sets.adding(name, lambda combine: RewardSet(name, combine, like, label, domain))
 
 
 def reward_sets() -> dict[str, RewardSet]:
     """Return every registered reward set by its name."""
     return _sets.all()
+
+
+def set_of_domain(domain: str) -> str:
+    """Name the default reward set of tasks that come from a folder of ``domain``."""
+    return next((name for name, entry in reward_sets().items() if domain and entry.domain == domain), AGENT0)
 
 
 def rewards(role: Role, set: str = AGENT0) -> dict[str, Reward]:

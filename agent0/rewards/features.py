@@ -236,6 +236,12 @@ def _wall_s(context: RewardContext) -> float | None:
     return context.attempt.wall_s if context.attempt else None
 
 
+@feature("student", "changed_lines")
+def _changed_lines(context: RewardContext) -> int | None:
+    """Lines of code that were changed of a repository; None of other tasks."""
+    return context.attempt.changed_lines if context.attempt else None
+
+
 @feature("student", "confidence")
 def _confidence(context: RewardContext) -> float | None:
     """The calibrated probability of being right, or that of the answer's own tokens without a calibrator."""

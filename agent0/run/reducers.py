@@ -155,6 +155,7 @@ def _verified(state: RunState, event: tasks.ResultVerified) -> RunState:
         verified=True,
         correct=event.correct,
         credit=event.credit,
+        changed_lines=event.changed_lines,
         judge=event.verifier,
         votes=event.votes,
         disputed=doubted,

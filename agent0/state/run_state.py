@@ -65,6 +65,7 @@ class AttemptState:
     votes: Annotated[tuple[Vote, ...], NEVER] = ()
     """Those of the verdict that counts."""
     wall_s: Annotated[float, NEVER] = 0.0
+    changed_lines: Annotated[int | None, NEVER] = None
     cut_off: Annotated[bool, NEVER] = False
     """Its last reply met the limit of tokens."""
 

@@ -97,6 +97,8 @@ def _proposal(event: Event, run: RunState) -> Task:
 
 
 def _to_event(facts: dict[str, object], verdict: Verdict, subgoals: tuple[bool | None, ...]) -> ResultVerified:
-    fields = {name: getattr(verdict, name) for name in ("correct", "reason", "expected", "got", "votes")}
+    fields = {
+        name: getattr(verdict, name) for name in ("correct", "reason", "expected", "got", "votes", "changed_lines")
+    }
     credit = credit_of(subgoals) if subgoals else verdict.credit
     return ResultVerified.model_validate({**facts, **fields, "subgoals": subgoals, "credit": credit})

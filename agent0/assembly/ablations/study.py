@@ -116,7 +116,9 @@ def variant_configs(
     of_roles = {key: text for key, text in of_study.items() if _role.match(key)}  # a variant's model keeps these
     for variant in variants:
         try:
-            plans[variant.name] = with_questions(amended(shared, of_roles | dict(variant.settings), home))
+            settings = of_roles | dict(variant.settings)
+            typed = {f"run.{key.removeprefix('run.')}" for key in (*of_study, *settings)} & {"run.rewards.set"}
+            plans[variant.name] = with_questions(amended(shared, settings, home), typed)
             check_names(plans[variant.name])
         except ConfigError as error:
             raise ConfigError(

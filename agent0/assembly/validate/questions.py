@@ -61,6 +61,7 @@ def forked_questions(parent: RunConfig, run: RunConfig, changes: Collection[str]
     """Return ``run``, a fork of ``parent`` with ``changes`` of its settings (dotted keys), as ``with_questions``. What
     the former file decided counts for it alone."""
     typed = {f"run.{key.removeprefix('run.')}" for key in changes}
+    typed |= {"run.rewards.set"} if run.questions.file == parent.questions.file else set()
     stale = ["sha256", "domain"] * (run.questions.file != parent.questions.file)
     stale += ["heldout_sha256"] * (run.questions.heldout != parent.questions.heldout)
     if run.documents.folder != parent.documents.folder and "run.documents.sha256" not in typed:

@@ -16,7 +16,9 @@ def reference() -> str:
 
 def page(command: str, seed: int = 0) -> str:
     """Markdown of ``docs/results/reward-hacking.md``: the mean reward of each cheating policy under each reward set."""
-    played = {name: play_policies(RewardConfig(set=name), seed) for name in reward_sets()}
+    played = {
+        name: play_policies(RewardConfig(set=name), seed) for name, entry in reward_sets().items() if not entry.domain
+    }
     cheats = {name: sum(play.exploits for play in rows) for name, rows in played.items()}
     rows = undone(seed)
     families: dict[str, dict[str, str]] = {}

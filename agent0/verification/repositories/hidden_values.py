@@ -5,7 +5,7 @@ import ast
 import base64
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent0.events.base import Value
@@ -132,13 +132,23 @@ def is_same(expected: str, value: str) -> bool:
     return bool(right == other)
 
 
+def mended_share(failing: Collection[str], failed: Collection[str]) -> float | None:
+    """Return the share of the tests ``failing`` before a change that are not among those that ``failed`` after it, less
+    the others that did; at least 0. None where none was failing."""
+    broken = len({*failed}.difference(failing))
+    left = len({*failing}.intersection(failed))
+    return round(max(0.0, 1 - (left + broken) / len(failing)), 4) if failing else None
+
+
 @dataclass(frozen=True)
 class HiddenValues:
-    """Calls that decide about the code of ``packages``, within ``seconds``."""
+    """Calls that decide about the code of ``packages``, within ``seconds``; ``failing`` ones, by module and call, are
+    wrong before the task is solved."""
 
     packages: Sequence[str]
     modules: Sequence[ModuleCalls]
     seconds: float
+    failing: Sequence[str] = ()
 
     @property
     def tests(self) -> list[str]:
@@ -146,7 +156,12 @@ class HiddenValues:
         return [f"{entry.module}: {expression}" for entry in self.modules for expression, _ in entry.calls]
 
     async def accept(self, code: Mapping[str, bytes], sandbox: Sandbox) -> tuple[bool | None, str]:
-        """Whether all calls give what they should on ``code``, and why not; None where the sandbox itself failed.
+        """Whether all calls give what they should on ``code``, and why not; the rest as for ``grade``."""
+        return (await self.grade(code, sandbox))[:2]
+
+    async def grade(self, code: Mapping[str, bytes], sandbox: Sandbox) -> tuple[bool | None, str, float | None]:
+        """Whether all calls give what they should on ``code``, why not, and the share of the failing ones that do now,
+        less those that it breaks. None where the sandbox itself failed.
 
         Raises:
             SandboxUnavailableError: there is no sandbox.
@@ -154,8 +169,11 @@ class HiddenValues:
         files = {path: data for path, data in code.items() if path.partition("/")[0] in self.packages and "/" in path}
         values, problem, unsaid = await values_of(self.modules, files, sandbox, self.seconds)
         if problem:
-            return None if unsaid else False, problem
+            return (None, problem, None) if unsaid else (False, problem, 0.0)
         texts = [value for part in values for value in part]
         expected = [value for entry in self.modules for _, value in entry.calls]
-        wrong = sum(not is_same(*pair) for pair in zip(expected, texts, strict=True))
-        return not wrong, f"{wrong} of {len(expected)} calls give another value" if wrong else ""
+        names = [f"{entry.module.rpartition('.')[2]}: {call}" for entry in self.modules for call, _ in entry.calls]
+        pairs = zip(names, expected, texts, strict=True)
+        wrong = [name for name, value, text in pairs if not is_same(value, text)]
+        why = f"{len(wrong)} of {len(expected)} calls give another value" if wrong else ""
+        return not wrong, why, mended_share(self.failing, wrong)

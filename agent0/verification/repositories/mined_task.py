@@ -13,7 +13,7 @@ from agent0.ports.storage import Artifacts
 from agent0.tools.snapshots import copy_folder, load
 from agent0.verification.repositories.determining_examples import DeterminingExamples, HiddenDocstring
 from agent0.verification.repositories.hidden_tests import TestRun, run_hidden_tests
-from agent0.verification.repositories.hidden_values import HiddenCalls, HiddenValues
+from agent0.verification.repositories.hidden_values import HiddenCalls, HiddenValues, mended_share
 from agent0.verification.repositories.round_trip import HiddenDocumentation, RoundTrip
 from agent0.verification.repositories.seeded_defects import HiddenDefects, SeededDefects
 from agent0.verification.repositories.simpler_code import HiddenMeasures, SimplerCode
@@ -109,13 +109,15 @@ class MinedSolution(Value):
 
 @dataclass(frozen=True)
 class HiddenTests:
-    """Tests that decide: those of ``modules`` in ``frame``, named by ``tests`` (empty: all), within ``seconds``."""
+    """Tests that decide: those of ``modules`` in ``frame``, named by ``tests`` (empty: all), within ``seconds``. Those
+    of ``failing`` fail before the task is solved."""
 
     frame: Mapping[str, bytes]
     packages: Sequence[str]
     modules: Sequence[str]
     tests: Sequence[str]
     seconds: float
+    failing: Sequence[str] = ()
 
     async def run(
         self, code: Mapping[str, bytes], sandbox: Sandbox, watched: Sequence[str] = (), messages: bool = True
@@ -136,14 +138,18 @@ class HiddenTests:
         )
 
     async def accept(self, code: Mapping[str, bytes], sandbox: Sandbox) -> tuple[bool | None, str]:
-        """Whether all of them pass on ``code``, and why not; None where the sandbox itself failed. Errors as for
-        ``run``."""
+        """Whether all of them pass on ``code``, and why not; the rest as for ``grade``."""
+        return (await self.grade(code, sandbox))[:2]
+
+    async def grade(self, code: Mapping[str, bytes], sandbox: Sandbox) -> tuple[bool | None, str, float | None]:
+        """Whether all of them pass on ``code``, why not, and the share of the failing ones that pass now, less those
+        that it breaks. None where the sandbox itself failed. Errors as for ``run``."""
         run = await self.run(code, sandbox, messages=False)
         if run.unsaid or run.problem:
-            return None if run.unsaid else False, run.problem
+            return (None, run.problem, None) if run.unsaid else (False, run.problem, 0.0)
         failed = [test for test in self.tests if run.outcomes.get(test) != "passed"]
         why = f"{len(failed)} of {len(self.tests)} tests fail, such as {failed[0]}" if failed else ""
-        return not failed, why
+        return not failed, why, mended_share(self.failing, failed)
 
 
 Decider = (
@@ -183,13 +189,14 @@ def hidden_tests_of(solution: MinedSolution, artifacts: Artifacts) -> Decider:
         return decider(frame.pop(solution.values), frame)
     if solution.values:
         calls = HiddenCalls.model_validate_json(frame[solution.values])
-        return HiddenValues(solution.packages, calls.modules, SLACK_S)
+        return HiddenValues(solution.packages, calls.modules, SLACK_S, solution.fail_to_pass)
     return HiddenTests(
         frame,
         solution.packages,
         solution.modules,
         (*solution.fail_to_pass, *solution.pass_to_pass),
         SLACK_S + SLOWER * solution.seconds,
+        solution.fail_to_pass,
     )
 
 

@@ -46,8 +46,13 @@ class SimplerCode:
         return [f"{module.module}: {call}" for module in self.hidden.calls for call, _ in module.calls]
 
     async def accept(self, code: Mapping[str, bytes], sandbox: Sandbox) -> tuple[bool | None, str]:
-        """Whether ``code`` measures at most what it may and all calls give what they did, and why not; None where the
-        sandbox itself failed.
+        """Whether ``code`` measures at most what it may and all calls give what they did, and why not; the rest as for
+        ``grade``."""
+        return (await self.grade(code, sandbox))[:2]
+
+    async def grade(self, code: Mapping[str, bytes], sandbox: Sandbox) -> tuple[bool | None, str, float | None]:
+        """Whether ``code`` measures at most what it may and all calls give what they did, why not, and how much of the
+        way to both bounds it is; 0 where a call gives another value. None where the sandbox itself failed.
 
         Raises:
             SandboxUnavailableError: there is no sandbox.
@@ -55,23 +60,35 @@ class SimplerCode:
         package = self.hidden.package
         files = {path: data for path, data in code.items() if path.startswith(f"{package}/") and path.endswith(".py")}
         try:
-            why = self._excess(measured(files, package))
+            measures = measured(files, package)
         except UnmeasurableError as error:
-            return False, str(error)
-        if why:
-            return False, why
+            return False, str(error), 0.0
+        why, share = self._excess(measures), self._share(measures)
+        if why and not share:
+            return False, why, 0.0
         drawn = self._drawn(fingerprint(files))
         changed, problem, unsaid = await values_of([*self.hidden.calls, *drawn], files, sandbox, self.seconds)
         if problem:
-            return None if unsaid else False, problem
+            return (None, problem, None) if unsaid else (False, problem, 0.0)
         before, problem, _ = await values_of(drawn, self.before, sandbox, self.seconds)
         if problem:
-            return None, problem
+            return None, problem, None
         expected = [value for module in self.hidden.calls for _, value in module.calls]
         expected += [value for part in before for value in part]
         texts = [value for part in changed for value in part]
         wrong = sum(not is_same(*pair) for pair in zip(expected, texts, strict=True))
-        return not wrong, f"{wrong} of {len(expected)} calls give another value" if wrong else ""
+        if wrong:
+            return False, f"{wrong} of {len(expected)} calls give another value", 0.0
+        return not why, why, share
+
+    def _share(self, measures: CodeMeasures) -> float:
+        """How much of the way from the measures before to their bounds is done, of the one that lags."""
+        before = measured(self.before, self.hidden.package)
+        ways = (
+            (before.complexity - measures.complexity, before.complexity - self.hidden.complexity),
+            (before.size - measures.size, before.size - self.hidden.size),
+        )
+        return round(max(0.0, min(1.0, *(done / most for done, most in ways))), 4)
 
     def _excess(self, measures: CodeMeasures) -> str:
         """What is above its bound; empty where nothing is."""

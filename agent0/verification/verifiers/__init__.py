@@ -27,7 +27,8 @@ NO_CONTEXT = VerificationContext()
 class Verdict:
     """A verdict with its reason and both normal forms; ``votes`` where it combines several checks.
 
-    ``credit`` is the share that is earned of a task without subgoals, where parts of it count.
+    ``credit`` is the share that is earned of a task without subgoals, where parts of it count; ``changed_lines``, where
+    a repository is changed, are its lines of code that are others.
     """
 
     correct: bool | None
@@ -36,6 +37,7 @@ class Verdict:
     got: str = ""
     votes: tuple[Vote, ...] = ()
     credit: float | None = None
+    changed_lines: int | None = None
 
 
 def verdict_of(grade: Grade) -> Verdict:

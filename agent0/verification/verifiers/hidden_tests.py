@@ -12,8 +12,7 @@ from agent0.verification.panel import VerificationContext
 from agent0.verification.repositories.determining_examples import DeterminingExamples
 from agent0.verification.repositories.mined_task import MinedSolution, hidden_tests_of
 from agent0.verification.repositories.round_trip import RoundTrip
-from agent0.verification.repositories.seeded_defects import SeededDefects
-from agent0.verification.repositories.wrong_versions import WrongVersions
+from agent0.verification.repositories.source_tree import changed_lines
 from agent0.verification.verifiers import Verdict, verifier
 from agent0.verification.work_folders import folder_verdicts
 
@@ -43,8 +42,7 @@ async def _verdict(
             return Verdict(None, UNREAD)
         correct, reason, credit = await hidden.grade(code, sandbox, context.read)
         return Verdict(correct, (reason or "all docstrings are exact")[:200], credit=credit)
-    if isinstance(hidden, SeededDefects | WrongVersions):
-        correct, reason, credit = await hidden.grade(code, sandbox)
-        return Verdict(correct, reason[:200], credit=credit)
-    accepted, why = await hidden.accept(code, sandbox)
-    return Verdict(accepted, why or f"all {len(hidden.tests)} hidden tests pass")
+    correct, reason, credit = await hidden.grade(code, sandbox)
+    lines = changed_lines(load(repository.tree, artifacts), code)
+    reason = reason[:200] or f"all {len(hidden.tests)} hidden tests pass"
+    return Verdict(correct, reason, credit=credit, changed_lines=lines)

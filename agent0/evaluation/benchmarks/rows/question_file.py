@@ -20,7 +20,8 @@ from agent0.evaluation.benchmarks.rows.question_rows import (
 from agent0.events.episodes import STEPS
 from agent0.events.values import JUDGED, Split, Task
 from agent0.ports.storage import Dataset, QuestionFile
-from agent0.settings import QuestionsConfig, RunConfig, StudentConfig
+from agent0.rewards import AGENT0, set_of_domain
+from agent0.settings import QuestionsConfig, RewardConfig, RunConfig, StudentConfig
 from agent0.tasks.near_copies import near_copies
 from agent0.tasks.splits import VALIDATION_PERCENT, half_of, percentile_of, split_of
 
@@ -207,8 +208,8 @@ def heldout_rows(file: QuestionFile, plan: QuestionsConfig, split: Split, n: int
 
 
 def begun(file: QuestionFile, config: RunConfig, typed: Collection[str]) -> RunConfig:
-    """Fill in what ``run.questions`` leaves open, and make the held-out sets no larger than the file has rows for.
-    ``typed`` are dotted keys of what a person set for this run.
+    """Fill in what ``run.questions`` leaves open, choose the reward set of a folder's domain, make the held-out sets
+    no larger than the file has rows for. ``typed`` are dotted keys of what a person set for this run.
 
     Raises:
         ConfigError: a held-out set that was typed is larger, or there are no rows for training or validation.
@@ -225,6 +226,7 @@ def begun(file: QuestionFile, config: RunConfig, typed: Collection[str]) -> RunC
         raise _too_few(read, sizes)
     config = config.model_copy(update={"questions": plan.model_copy(update={"domain": plan.domain or read.domain})})
     if read.mined:
+        config = config.model_copy(update={"rewards": _rewards(read, config.rewards, typed)})
         student = folder_student(config.student, typed="run.student.tools" in typed)
         config = config.model_copy(update={"student": student})
     fitting: dict[str, int] = {}
@@ -235,6 +237,14 @@ def begun(file: QuestionFile, config: RunConfig, typed: Collection[str]) -> RunC
             why = f"{source} holds out {sizes[split]} rows for it."
             raise ConfigError(f"run.evaluation.{split} = {size} does not fit.", why, f"Set it to {fitting[split]}.")
     return config.model_copy(update={"evaluation": config.evaluation.model_copy(update=fitting)})
+
+
+def _rewards(read: QuestionSet, rewards: RewardConfig, typed: Collection[str]) -> RewardConfig:
+    """``rewards`` with the set of the domain that all tasks are of, unless a person named one."""
+    domains = {entry.task.domain for entry in read.rows.tasks}
+    if len(domains) > 1 or rewards.set != AGENT0 or "run.rewards.set" in typed:
+        return rewards
+    return rewards.model_copy(update={"set": set_of_domain(*domains)})
 
 
 def folder_student(student: StudentConfig, *, typed: bool) -> StudentConfig:
