@@ -14,6 +14,7 @@ from agent0.rollout.claim_check import claim
 from agent0.rollout.prompts import ABOUT_PASSAGE, ANY, Prompt, prompt
 from agent0.rollout.teacher import Draft, exploring_bias, propose, propose_about
 from agent0.run.lifecycle import RunState
+from agent0.tasks.curriculum.sampler import row_levels
 from agent0.tasks.documents import draw_passage
 from agent0.tasks.families import task_length
 from agent0.tasks.near_copies import near_copies
@@ -111,11 +112,15 @@ def _bias(event: TaskRequested, run: RunState) -> Sequence[tuple[str, float]]:
 
 
 def _row(event: TaskRequested, run: RunState, file: QuestionFile, artifacts: Artifacts) -> TaskProposed:
-    """The row whose turn it is, as the proposal; files that it names are stored with the run's."""
+    """The row whose turn it is, as the proposal; files that it names are stored with the run's. Of a folder with levels
+    it is one of the level that is chosen."""
     rows = questions(file, run.config.questions).tasks["train"]
     levels = tuple(row.level for row in rows) if run.config.curriculum.kind == "rising" else ()
     before = sum(task.family == QUESTIONS and task.slot < event.slot for task in run.tasks.values())
     epoch, index = place(run.rows_before + before, len(rows), run.config.seed, levels)
+    if chosen := row_levels(run, sorted({row.level for row in rows if row.row and row.row.repository}), before + 1):
+        rows = tuple(row for row in rows if row.level == chosen[-1])
+        index = place(run.rows_before + chosen[:-1].count(chosen[-1]), len(rows), run.config.seed)[1]
     task = rows[index]
     assert task.row is not None  # noqa: S101 - of a file
     if task.row.repository:

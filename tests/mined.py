@@ -30,19 +30,19 @@ HIDDEN = "from {name} import shifted\n\ndef test_two():\n    assert shifted([1, 
 DONE = "Done. \\boxed{done}"
 
 
-def mined_folder(path: Path, packages: Sequence[str], tasks: int = 1) -> Path:
-    """Make a folder with ``tasks`` tasks of each package."""
+def mined_folder(path: Path, packages: Sequence[str], tasks: int = 1, levels: int = 0) -> Path:
+    """Make a folder with ``tasks`` tasks of each package, of ``levels`` in turns."""
     with MinedFolder.opened(path) as folder:
         for name in packages:
             for number in range(tasks):
                 folder.add(
                     LedgerLine(package=name, candidate=f"{number}", task=f"{name}-{number}"),
-                    *_task(name, number, folder),
+                    *_task(name, number, folder, number % levels + 1 if levels else 0),
                 )
     return path
 
 
-def _task(name: str, number: int, folder: MinedFolder) -> tuple[MinedTask, MinedSolution]:
+def _task(name: str, number: int, folder: MinedFolder, level: int = 0) -> tuple[MinedTask, MinedSolution]:
     code = CODE + f"\n\nNUMBER = {number}\n"
     tests = {"tests/test_hidden.py": HIDDEN.format(name=name).encode()}
     frame = {"tests/test_total.py": VISIBLE.format(name=name).encode(), "README": b"Sums."}
@@ -56,6 +56,7 @@ def _task(name: str, number: int, folder: MinedFolder) -> tuple[MinedTask, Mined
         licence="MIT",
         statement=bug_statement(name, "1", {hidden: "assert [-2, -1] == [4, 5]"}),
         tree=stored({**frame, module: code.replace(RIGHT, WRONG).encode()}, folder.artifacts),
+        level=level,
     )
     solution = MinedSolution(
         id=task.id,

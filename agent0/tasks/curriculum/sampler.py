@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from agent0.events.values import DOCUMENTS, QUESTIONS
 from agent0.state.replace import changed
-from agent0.state.run_state import Arm, RunState, arm_key
+from agent0.state.run_state import Arm, RunState, TaskState, arm_key
 from agent0.tasks.curriculum import frontier, progress
 from agent0.tasks.families import OPEN_FAMILY, requested_families
 from agent0.tasks.questions import passages_of_iteration, rows_of_iteration
@@ -84,10 +84,11 @@ def learn(arm: Arm | None, rate: float | None) -> Arm:
 
 
 def remember(state: RunState) -> dict[str, Arm]:
-    """Update the bandit after this iteration's tasks, in slot order, so that the order of completion does
-    not matter. Rows of a file are asked in turn and passages drawn, whatever becomes of them."""
+    """Update the bandit after this iteration's tasks, in slot order, so that the order of completion does not matter.
+    Rows of a file are asked in turn and passages drawn, whatever becomes of them; tasks of a folder count for the slot
+    of their level."""
     tasks = {name: task for name, task in state.tasks.items() if task.family not in (QUESTIONS, DOCUMENTS)}
-    state = changed(state, tasks=tasks)
+    state = changed(state, tasks={**tasks, **_in_folders(state)})
     if state.config.curriculum.kind in ("frontier", "rising"):
         return frontier.remember(state)
     if state.config.curriculum.kind == "progress":
@@ -101,6 +102,30 @@ def remember(state: RunState) -> dict[str, Arm]:
             key = arm_key(task.domain, task.family, task.level)
             arms[key] = changed(arms.get(key, Arm()), last_requested=state.iteration + 1)
     return arms
+
+
+def _in_folders(state: RunState) -> dict[str, TaskState]:
+    """This iteration's tasks of a folder, each in the slot of its level."""
+    return {
+        name: changed(task, domain=state.config.questions.domain, level=task.proposal.level)
+        for name, task in state.tasks.items()
+        if task.family == QUESTIONS and task.proposal and task.proposal.row and task.proposal.row.repository
+    }
+
+
+def row_levels(state: RunState, levels: Sequence[int], count: int) -> list[int]:
+    """Choose the levels of the iteration's first ``count`` rows of a folder that has tasks of ``levels``, as slots are
+    chosen: by the bandit, or around the frontier. More rows change no earlier one. Empty where the curriculum follows
+    no student, or there is one level."""
+    plan = state.config.curriculum
+    if plan.kind not in ("bandit", "progress", "frontier") or len(levels) < 2:
+        return []
+    rungs = [(state.config.questions.domain, QUESTIONS, level) for level in levels]
+    if plan.kind == "frontier":
+        near = frontier.around(lambda each: frontier.frontier(state.arms, each, plan.mastered), rungs, plan)
+        return [near[number % len(near)][2] for number in range(count)]
+    rng, weights = random.Random(derive_seed(state.config.seed, "levels", state.iteration)), _weights(state, rungs)
+    return [rng.choices(rungs, None if rng.random() < plan.exploration else weights)[0][2] for _ in range(count)]
 
 
 def slots(state: RunState, long: bool = False) -> list[Slot]:
