@@ -78,6 +78,11 @@ class SimplerFunction:
         accepted, why = await self._compared(data, sandbox)
         return await self._tested(data, sandbox) if accepted else (accepted, why)
 
+    async def grade(self, code: Mapping[str, bytes], sandbox: Sandbox) -> tuple[bool | None, str, float | None]:
+        """As ``accept``, with the share that is earned: all or nothing, None where the sandbox itself failed."""
+        accepted, why = await self.accept(code, sandbox)
+        return accepted, why, None if accepted is None else float(accepted)
+
     async def _compared(self, data: bytes, sandbox: Sandbox) -> tuple[bool | None, str]:
         """Whether all calls give the same."""
         rng = random.Random(f"{self.hidden.module} {fingerprint({self.hidden.path: data})}")
