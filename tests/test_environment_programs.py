@@ -229,7 +229,12 @@ async def rewards(folder: Path, episode: Episode, answers: Sequence[str]) -> lis
             return (await session.step("", {"answer": answer})).reward
 
     try:
-        return await asyncio.gather(*map(reward, answers))
+        given = await asyncio.gather(*map(reward, answers))
+        with pytest.raises(DependencyError, match=r"The environment their_env is not available\. It was lost"):
+            async with reached.opened(episode) as session:
+                os.kill(reached._programs._process("their_env").pid or 0, signal.SIGKILL)
+                await session.step("", {"answer": "1"})
+        return given
     finally:
         await reached.close()
 

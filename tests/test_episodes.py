@@ -59,6 +59,7 @@ async def counting(change: Change = honest, port: int = 0) -> AsyncIterator[str]
         async for text in socket:
             request = json.loads(text)
             if request["type"] == "state":
+                assert request == {"type": "state"}, "theirs refuses anything beside it"
                 await socket.send(json.dumps({"type": "state", "data": {"step_count": steps}}))
                 continue
             if request["type"] == "reset":

@@ -183,6 +183,10 @@ LIES: dict[str, tuple[dict[str, list[str | bytes] | None], str]] = {
     "deep": ({"step": ["[" * 100_000]}, "no frame of the wire"),
     "bytes": ({"step": [b"\xff\xfe"]}, "no frame of the wire"),
     "half a character": ({"step": [step(observation={"x": "\ud800"})]}, "no frame of the wire"),
+    "no state": (
+        {"step": [step()], "state": ['{"type": "error", "data": {"code": "VALIDATION_ERROR"}}']},
+        "no state: VALIDATION_ERROR",
+    ),
     "another type": ({"step": ['{"type": "reward", "data": {}}']}, "no frame of the wire"),
     "refused": ({"step": ['{"type": "error", "data": {"code": "EXECUTION_ERROR", "message": "no"}}']}, "EXECUTION_ERR"),
 }

@@ -106,8 +106,13 @@ class Programs:
             raise away(name, "Its program or its packages are others than when it was added.")
         if episode.kind == OPENENV:
             at = episode.model_copy(update={"url": (await self.about(name)).address})
-            async with self._servers.opened(at) as served:
-                yield served
+            try:
+                async with self._servers.opened(at) as served:
+                    yield served
+            except DependencyError as error:  # of the server, which has another address whenever it starts
+                if at.url not in error.dependency:
+                    raise
+                raise away(name, error.why) from error
             return
         async with self._process(name).connection() as connection:
             yield _ProgramEpisode(connection, await ProcessEpisode.begun(connection, episode.seed))

@@ -162,7 +162,10 @@ class OpenEnvSession:
             why = f"{frame.data.code} {frame.data.message[:SHOWN]}"
             if frame.data.code not in _ANSWER_REFUSED:
                 raise away(self._url, why)
-        if not isinstance(await self._frame("state", {}), _StateFrame):
+        state = await self._frame("state")
+        if isinstance(state, _ErrorFrame):
+            raise self._fault(f"no state: {state.data.code} {state.data.message[:SHOWN]}")
+        if not isinstance(state, _StateFrame):
             raise self._fault("more than one frame to one request")
         return why if isinstance(frame, _ErrorFrame) else self._observation(frame)
 
@@ -175,8 +178,12 @@ class OpenEnvSession:
         except (ValidationError, SchemaRefused) as error:
             raise self._fault(f"no list of tools: {_first(error)}") from error
 
-    async def _frame(self, kind: str, data: Mapping[str, JsonValue]) -> _ObservationFrame | _StateFrame | _ErrorFrame:
-        request = TypeAdapter(dict[str, JsonValue]).dump_json({"type": kind, "data": dict(data)}).decode()
+    async def _frame(
+        self, kind: str, data: Mapping[str, JsonValue] | None = None
+    ) -> _ObservationFrame | _StateFrame | _ErrorFrame:
+        """What a frame is answered; their servers refuse data beside a kind that takes none."""
+        fields = {"type": kind} if data is None else {"type": kind, "data": dict(data)}
+        request = TypeAdapter(dict[str, JsonValue]).dump_json(fields).decode()
         try:
             async with asyncio.timeout(self._answer_s):
                 with contextlib.suppress(ConnectionClosed):  # what it wrote before says why
