@@ -330,7 +330,13 @@ async def test_another_program_is_not_asked_and_a_killed_one_starts_again(tmp_pa
     await install(folder, (), "")
     episode = Episode(url="gym:line", seed=1, question="", action="", program=program_digest(folder))
     reached = Programs(tmp_path)
+
+    async def begun() -> str:
+        async with reached.opened(episode) as session:
+            return session.question
+
     try:
+        assert len(set(await asyncio.gather(*(begun() for _ in range(100))))) == 1, "all at once"
         async with reached.opened(episode) as session:
             await session.step("act", {"action": 1})
             child = reached._process("line")._child

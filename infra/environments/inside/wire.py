@@ -15,6 +15,12 @@ Begin = Callable[[int], Any]
 text, reward, done and refused."""
 
 
+class EpisodeServer(socketserver.ThreadingUnixStreamServer):
+    """Takes as many connections at once as a run makes: one too many would be lost, not refused."""
+
+    daemon_threads, request_queue_size = True, 1024
+
+
 def serve(address: str, about: Mapping[str, object], begin: Begin) -> None:
     """Serve episodes at the socket ``address`` until standard input ends. ``about``: name, version, how many tasks
     there are, and the address of a wire of its own."""
@@ -40,8 +46,7 @@ def serve(address: str, about: Mapping[str, object], begin: Begin) -> None:
                     reply = {"error": f"{type(error).__name__}: {error}"[:LONGEST_ERROR]}
                 self.wfile.write(json.dumps({"id": request["id"], **reply}).encode() + b"\n")
 
-    server = socketserver.ThreadingUnixStreamServer(address, EpisodeHandler)
-    server.daemon_threads = True
+    server = EpisodeServer(address, EpisodeHandler)
     ready = os.dup(1)
     os.dup2(2, 1)
     threading.Thread(target=server.serve_forever, daemon=True).start()
