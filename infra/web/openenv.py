@@ -182,7 +182,7 @@ class OpenEnvSession:
         self, kind: str, data: Mapping[str, JsonValue] | None = None
     ) -> _ObservationFrame | _StateFrame | _ErrorFrame:
         """What a frame is answered; their servers refuse data beside a kind that takes none."""
-        fields = {"type": kind} if data is None else {"type": kind, "data": dict(data)}
+        fields: dict[str, JsonValue] = {"type": kind} if data is None else {"type": kind, "data": dict(data)}
         request = TypeAdapter(dict[str, JsonValue]).dump_json(fields).decode()
         try:
             async with asyncio.timeout(self._answer_s):
