@@ -14,6 +14,7 @@ from agent0.evaluation.benchmarks.rows.mined_rows import DOMAINS
 from agent0.evaluation.benchmarks.rows.question_file import questions
 from agent0.infra.storage.datasets import LocalQuestions
 from agent0.settings import QuestionsConfig
+from agent0.verification.repositories.determining_examples import DeterminingExamples
 from agent0.verification.repositories.mined_task import MinedSolution
 from agent0.verification.repositories.source_tree import is_test
 from tests.answers import DomainTask, read_tasks
@@ -61,6 +62,15 @@ def chunks(values, size):
         yield part
 
 
+def sign(value):
+    """Return 1, 0 or -1 by where value is."""
+    if value > 0:
+        return 1
+    if value < 0:
+        return -1
+    return 0
+
+
 def forever(value):
     """Yield value again and again."""
     while True:
@@ -84,6 +94,10 @@ from sums import parts
 @pytest.mark.parametrize("value, right", [(1, 2), (2, 2), (3, 3), (4, 4), (5, 4)])
 def test_clamp(value, right):
     assert parts.clamp(value, 2, high=4) == right
+
+@pytest.mark.parametrize("value, right", [(-2, -1), (-1, -1), (0, 0), (1, 1), (2, 1)])
+def test_sign(value, right):
+    assert parts.sign(value) == right
 
 def test_chunks():
     assert list(sums.chunks("abcde", 2)) == [["a", "b"], ["c", "d"], ["e"]]
@@ -165,6 +179,26 @@ async def _judged(tasks: list[DomainTask]) -> None:
         for name, files in {**answers.wrong(task), "nothing": {}, "untouched": task.tree}.items():
             accepted, why = await task.hidden.accept(files, sandbox)
             assert accepted is False and why and "\n" not in why, (task.task.id, name)
+
+
+def test_where_a_model_reads_docstrings_it_must_understand_the_words(folder: Path) -> None:
+    for task in read_tasks(folder):
+        if isinstance(task.hidden, DeterminingExamples):
+            asyncio.run(_understood(task, task.hidden))
+
+
+async def _understood(task: DomainTask, hidden: DeterminingExamples) -> None:
+    sandbox, programs = (
+        await port_openers.open_sandbox(),
+        {PARTS: True, "": None, "def f(": False, "clamp = max": False},
+    )
+    for program, right in programs.items():
+
+        async def read(signature: str, words: str, written: str = program) -> str:
+            assert signature.startswith("def ") and ">>>" not in words
+            return written
+
+        assert (await hidden.grade(task.reference, sandbox, read))[0] is right, program
 
 
 def test_a_third_of_reviews_are_clean(folder: Path) -> None:

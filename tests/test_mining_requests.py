@@ -2,6 +2,7 @@
 
 import ast
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,9 +10,11 @@ from hypothesis import strategies as st
 
 from agent0.errors import ConfigError
 from agent0.infra.web.package_index import PackageIndex
+from agent0.tasks.mining.complication import complicated_function
 from agent0.tasks.mining.mutations import compiles, mutated, mutations_of
 from agent0.tasks.mining.packages import package_request
 from agent0.tasks.mining.varied_calls import varied
+from agent0.verification.repositories.simpler_function import function_measures
 from agent0.verification.repositories.wrong_versions import called
 
 MUTABLE = '''import os
@@ -57,6 +60,41 @@ def test_mutations_touch_one_place_of_a_function() -> None:
         assert last == first or after[last - 1] not in before, mutation
         assert ast.get_docstring(ast.parse(text).body[1]) == "Its docstring stays."
         assert ast.dump(ast.parse(text)) != ast.dump(ast.parse(source)), mutation
+
+
+SIMPLE = b'''X = 1  # stays
+
+
+def f(a, b):
+    """Its docstring stays."""
+    while a > b:
+        a -= X
+    if a == 3 or b == 2:
+        return a + b
+    return [a,
+        b]
+
+
+Y = (2,
+     3)
+'''
+
+
+def test_a_complicated_function_gives_the_same_and_all_else_stays() -> None:
+    head, tail = SIMPLE.partition(b"def f")[0], SIMPLE.partition(b"b]\n")[2]
+    expected = _values(SIMPLE)
+    texts = [complicated_function(SIMPLE, "f", 4, random.Random(seed)) for seed in range(60)]
+    assert len(set(texts)) > 30
+    for text in texts:
+        assert text.startswith(head) and text.endswith(tail)
+        assert _values(text) == expected
+        assert function_measures(text, SIMPLE, "f").complexity > function_measures(SIMPLE, text, "f").complexity
+
+
+def _values(source: bytes) -> list[object]:
+    names: dict[str, Any] = {}
+    exec(source, names)
+    return [names["f"].__doc__, *(names["f"](a, b) for a in range(-2, 6) for b in range(-2, 6))]
 
 
 LITERALS = st.recursive(

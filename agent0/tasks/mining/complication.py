@@ -129,6 +129,37 @@ def _either_apart(statement: ast.stmt, number: int) -> list[ast.stmt] | None:
     return [ast.If(first, deepcopy(statement.body), [ast.If(second, deepcopy(statement.body), statement.orelse)])]
 
 
+def _flagged_once(statement: ast.stmt, number: int) -> list[ast.stmt] | None:
+    """As ``_flagged``, but no flag is kept in another."""
+    match statement:
+        case ast.If(body=[ast.Assign(targets=[ast.Name(id=name)])]) if name.startswith("case_"):
+            return None
+    return _flagged(statement, number)
+
+
+def _looked_at(statement: ast.stmt, number: int) -> list[ast.stmt] | None:
+    """What is returned is asked first whether it is nothing."""
+    if (
+        not isinstance(statement, ast.Return)
+        or statement.value is None
+        or isinstance(statement.value, ast.Constant | ast.Name)
+    ):
+        return None
+    lines = ast.parse(f"case_{number} = 0\nif case_{number} is None:\n    pass\npass").body
+    kept, asked, _ = lines
+    assert isinstance(kept, ast.Assign) and isinstance(asked, ast.If)  # noqa: S101 - as written above
+    kept.value, asked.body = statement.value, [ast.Return(ast.Constant(None))]
+    return [kept, asked, ast.Return(ast.Name(f"case_{number}", ast.Load()))]
+
+
+def _asked_inside(statement: ast.stmt, number: int) -> list[ast.stmt] | None:
+    """A loop goes on for ever, and its condition ends it from inside."""
+    if not isinstance(statement, ast.While) or statement.orelse or isinstance(statement.test, ast.Constant):
+        return None
+    end = ast.If(ast.UnaryOp(ast.Not(), statement.test), [ast.Break()], [])
+    return [ast.While(ast.Constant(True), [end, *deepcopy(statement.body)], [])]
+
+
 def _flagged(statement: ast.stmt, number: int) -> list[ast.stmt] | None:
     """A condition is kept in a variable, which is asked once for each branch."""
     if not isinstance(statement, ast.If) or isinstance(statement.test, ast.Name | ast.UnaryOp):
@@ -200,5 +231,10 @@ _CHANGES: Mapping[str, Change] = {
     "append apart": _appended,
     "first apart": _first_apart,
 }
-_GENERAL: Mapping[str, Change] = {"condition kept": _flagged, "either apart": _either_apart}
+_GENERAL: Mapping[str, Change] = {
+    "condition kept": _flagged_once,
+    "either apart": _either_apart,
+    "loop asked inside": _asked_inside,
+    "return looked at": _looked_at,
+}
 """Changes of any function, beside its body copied."""
