@@ -146,10 +146,10 @@ def _looked_at(statement: ast.stmt, number: int) -> list[ast.stmt] | None:
     ):
         return None
     lines = ast.parse(f"case_{number} = 0\nif case_{number} is None:\n    pass\npass").body
-    kept, asked, _ = lines
-    assert isinstance(kept, ast.Assign) and isinstance(asked, ast.If)  # noqa: S101 - as written above
-    kept.value, asked.body = statement.value, [ast.Return(ast.Constant(None))]
-    return [kept, asked, ast.Return(ast.Name(f"case_{number}", ast.Load()))]
+    kept, branch, _ = lines
+    assert isinstance(kept, ast.Assign) and isinstance(branch, ast.If)  # noqa: S101 - as written above
+    kept.value, branch.body = statement.value, [ast.Return(ast.Constant(None))]
+    return [kept, branch, ast.Return(ast.Name(f"case_{number}", ast.Load()))]
 
 
 def _asked_inside(statement: ast.stmt, number: int) -> list[ast.stmt] | None:

@@ -57,8 +57,8 @@ def _varied_atom(value: object, rng: random.Random) -> object:
 
 def _with_another(values: list[object], rng: random.Random) -> list[object]:
     """``values``, one of which is varied, or none."""
-    place = rng.randrange(2 * len(values) + 1)
-    return [_varied(each, rng) if number == place else each for number, each in enumerate(values)]
+    chosen = rng.randrange(2 * len(values) + 1)
+    return [_varied(each, rng) if number == chosen else each for number, each in enumerate(values)]
 
 
 def _cut(value: T, rng: random.Random) -> T:

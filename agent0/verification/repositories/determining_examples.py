@@ -108,7 +108,7 @@ class DeterminingExamples:
         calls = [(called(each.source.strip(), 1, {name})[1], each.want.strip()) for each in examples]
         if wrong := [want for _, want in calls if not is_readable(want)]:
             raise FormError(f"{wrong[0][:40]!r} is no literal")
-        if missing := sorted(parameters(node) - set(_words(prose))):
+        if missing := sorted(parameters(node) - set(_identifiers(prose))):
             raise FormError(f"its prose does not name {missing[0]}")
         if line := next((line for line in prose.splitlines() if _is_code(line)), ""):
             raise FormError(f"its prose has code: {line.strip()[:40]!r}")
@@ -143,7 +143,7 @@ def parameters(node: ast.FunctionDef) -> set[str]:
     return {each.arg for each in every if each is not None}
 
 
-def _words(text: str) -> list[str]:
+def _identifiers(text: str) -> list[str]:
     return "".join(letter if letter.isalnum() or letter == "_" else " " for letter in text).split()
 
 
