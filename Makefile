@@ -22,6 +22,8 @@
 #                 of it our server and our client pass (writes docs/results/mcp.md)
 #   make tau2     install τ²-bench (in build/tau2) and hold our verdicts against its own scorer (writes
 #                 docs/results/tau2.md)
+#   make environments  play environments of OpenEnv, gymnasium, verifiers and Harbor, killed and resumed (in
+#                 build/environments; writes docs/results/environments.md)
 #   make bucket   install a server that speaks S3 (moto, in build/bucket), and see that artifacts come whole from it
 #   make chart    check images, compose, Helm chart and scripts of SLURM by their own tools (Helm is built by Go; wheels have
 #                 Compose, hadolint, ShellCheck, Kubernetes' schemas), and take up a run under SLURM's script; where a
@@ -74,7 +76,7 @@ PINNED := $(BIN)/python -m pip --disable-pip-version-check install --quiet --req
 SANDBOXED := _pytest,antlr4,iniconfig,latex2sympy2_extended,math_verify,mpmath,numpy,packaging,pluggy,pygments,pytest,sympy
 PINS := pyproject.toml constraints.txt binaries.txt install.py
 
-.PHONY: help run setup test check style docs studies bench bench-gpu sinks trainer traces tau2 conformance bucket chart browser integrations knockout crash cluster mutants language domains soak clean linux bubblewrap
+.PHONY: help run setup test check style docs studies bench bench-gpu sinks trainer traces tau2 environments conformance bucket chart browser integrations knockout crash cluster mutants language domains soak clean linux bubblewrap
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -160,6 +162,9 @@ traces: linux .venv/.ready-dev
 tau2: linux .venv/.ready-dev
 	$(BIN)/python -m benchmarks.tau2 --write
 	$(BIN)/python -m benchmarks.capture --write
+
+environments: linux .venv/.ready-dev
+	$(BIN)/python -m benchmarks.environments --write
 
 conformance: linux .venv/.ready-dev
 	[ -x build/conformance/node_modules/.bin/node ] || npm install --silent --no-save --prefix build/conformance \
