@@ -229,6 +229,8 @@ def test_wrong_keys_count_against_who_tries_them_alone(folder: Path) -> None:
     assert refused.json()["title"] == "Too many keys that are not known." and int(refused.headers["retry-after"]) > 0
 
 
-@pytest.mark.parametrize("path", ["/v1/runs/r1/cancel", "/runs/r1/cancel", "/v1/checkpoints/r1/student-0/promote"])
+@pytest.mark.parametrize(
+    "path", ["/v1/runs/r1/cancel", "/runs/r1/cancel", "/v1/checkpoints/r1/student-0/promote", "/tasks/t/accept"]
+)
 def test_decisions_are_for_administrators(path: str) -> None:
     assert scope_needed("POST", path) == "admin" and scope_needed("POST", "/v1/tasks") == "submit"

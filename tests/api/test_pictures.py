@@ -19,6 +19,7 @@ from PIL import Image
 from agent0.api.pages.rendering import router
 from tests.api.served import stored, viewed
 from tests.api.test_browser import BETWEEN, NARROW, SHOTS, WIDE, axe, chromium, opened
+from tests.solved import BROKEN, REPAIR, laid, played
 
 __all__ = ["chromium"]
 PICTURES = {
@@ -55,6 +56,7 @@ PICTURES = {
     "router": "/router",
     "submit": "/submit",
     "submission": "/tasks/{submission}",
+    "solution": "/tasks/{solution}",
     "chat": "/chat?model={run}/student-1",
     "event": "/events/{event}",
     "config": "/config",
@@ -75,6 +77,7 @@ PATIENT_MS = 180_000
 SMALL = ("run.iterations=3", "run.tasks=8", "run.evaluation.validation=30", "run.evaluation.test=0")
 SHORT = ("run.iterations=3", "run.tasks=16", "run.evaluation.validation=60", "run.evaluation.test=60")
 ONCE = ("run.iterations=1", "run.tasks=4", "run.evaluation.validation=6", "run.evaluation.test=0")
+CHECK = "python -c 'from sums import total; assert total([1, 2]) == 3'"
 QUESTIONS = """{"id": "a", "question": "What is 12 * 12?", "answer": "144"}
 {"id": "b", "question": "What is 7 + 8?", "answer": "15"}
 """
@@ -125,6 +128,8 @@ def home() -> Iterator[Path]:
         command(made, "bench", "run", "mine.jsonl", "--provider", "tiny")
         command(made, "calibrate", "--provider", "tiny", "--items", "40", "--samples", "1")
         command(made, "router", "budget", "set", "day", "--cap", "5")
+        laid(made / "repo", BROKEN)
+        command(made, "solve", "fix", "repo", "--check", CHECK, *played(made, *REPAIR))
         command(made, "report", "LAST", "--out", "report.html")
         yield made
 
@@ -182,6 +187,7 @@ def names(chromium: Any, address: str) -> Mapping[str, str]:
         **{"steps": steps["attempt"], "call": str(min(3, steps["tool_calls"]))},
         **{"event": str(events[0]["seq"]), "moment": str(trained[0]["seq"])},
         "submission": page.url.rpartition("/")[2],
+        "solution": next(row["submission"] for row in rows("/v1/tasks") if row["domain"] == "solving"),
         "experiment": page.request.get(f"{address}/experiments.json").json()["experiments"][0]["experiment"],
         "benchmark": next(row["run"] for row in scored if row["run"].startswith("bench-")),
     }

@@ -3,9 +3,10 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, chdir, suppress
 from html import unescape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import httpx2
 import pytest
@@ -159,6 +160,16 @@ async def solves(client: httpx2.AsyncClient, run: str) -> None:
     assert [(vote["check"], vote["correct"]) for vote in row["votes"]] == [("changes", False)]
     shown = (await client.get(begun.headers["location"], headers={"Accept": "text/html"})).text
     assert "nothing that counts was changed" in shown
+    with TemporaryDirectory() as folder, chdir(folder):
+        (Path(folder) / "a.py").write_text("assert 1 == 2\n")
+        data = {"folder": ".", "verb": "fix", "check": "python a.py", "model": run}
+        form = await client.post("/solve", data=data)
+        assert form.status_code == 303, form.text
+        await until(client, form.headers["location"].rpartition("/")[2], begun.json()["seq"], "ResultVerified")
+        shown = (await client.get(form.headers["location"], headers={"Accept": "text/html"})).text
+        assert "nothing that counts was changed" in shown and "Accept: write it" not in shown
+        refused = await client.post(f"{form.headers['location']}/accept")
+        assert refused.status_code == 409 and "nothing is written" in refused.text, refused.text
     for wrong in (
         {"files": {}},
         {"files": {"../a.py": ""}},

@@ -29,8 +29,8 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 LOGIN = "/login"
 OPEN = ("/healthz", "/version", LOGIN, "/static/")
 """What anybody may ask for: nothing of it is about the data."""
-DECISIONS = ("/pause", "/resume", "/cancel", "/promote", "/rollback", "/review", "/delete", "/archive")
-"""What ends the path of a decision on another's run or checkpoint."""
+DECISIONS = ("/pause", "/resume", "/cancel", "/promote", "/rollback", "/review", "/delete", "/archive", "/accept")
+"""What ends the path of a decision on another's run, checkpoint or folder."""
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _FIXED = {
     "X-Content-Type-Options": "nosniff",

@@ -1,8 +1,9 @@
 """The pages on which a person talks with a student: a task submitted and watched, and a chat."""
 
 import json
+import pathlib
 import secrets
-from typing import Annotated
+from typing import Annotated, get_args
 
 from fastapi import Query, Request
 from pydantic import ValidationError
@@ -21,6 +22,7 @@ from agent0.assembly.validate.call_forms import call_forms
 from agent0.projections.base import Row
 from agent0.projections.runs import list_runs
 from agent0.projections.submissions import list_submissions
+from agent0.verification.solutions.repository_job import Verb
 
 LONGEST = 200_000
 """Characters of a conversation that a form brings back."""
@@ -35,6 +37,7 @@ def submit(context: Context, limit: Limit = LIMIT, at: At = 0) -> Shown:
     except NothingError:
         rows, names = [], []
     more = {"names": names if context.log else [], "again": secrets.token_urlsafe(16)}
+    more |= {"verbs": get_args(Verb), "start": str(pathlib.Path.cwd())}
     return Shown({"submissions": rows}, at, more)
 
 

@@ -17,9 +17,17 @@ from agent0.assembly.api.trajectories import transcript_of
 from agent0.assembly.models.students import adapter_of, present_student
 from agent0.assembly.requests.submissions import Submission, submitted
 from agent0.assembly.solving.repository_copy import RepositoryCopy
-from agent0.assembly.solving.solutions import SOLUTION_EVENTS, SolutionRequest, solution_of, submission_of
+from agent0.assembly.solving.solutions import (
+    SOLUTION_EVENTS,
+    RepositorySolution,
+    SolutionRequest,
+    solution_of,
+    submission_of,
+)
+from agent0.assembly.solving.turn_lines import plan_lines
 from agent0.errors import ConfigError
 from agent0.events.base import Recorded, decode
+from agent0.events.tasks import ToolCalled, TurnCompleted
 from agent0.events.values import SOLVING
 from agent0.projections.base import Row
 from agent0.projections.events import stored_events
@@ -73,24 +81,19 @@ async def submit_repository(
     nothing is written anywhere else."""
     context.require_log()
     key = key_of(request)
-    with context.tables() as db:
-        begin = _repository_work(context, db, body, key.name if key else "")
+    begin = _repository_work(context, body, key.name if key else "")
     begun = await append(context, begin, again)
     response.headers["Location"] = f"/v1/tasks/{begun.run}"
     return begun
 
 
-def _repository_work(context: ApiContext, db: sqlite3.Connection, body: RepositoryRequest, by: str) -> Recorded:
+def _repository_work(context: ApiContext, body: RepositoryRequest, by: str) -> Recorded:
     """The event that asks for the work.
 
     Raises:
-        ConfigError: a path that cannot be in a work folder, files that are none of Python, or a check that may take
-            longer than the server lets it.
-        NotFoundError: no such student, or its weights are gone.
+        ConfigError: a path that cannot be in a work folder, or a check that may take longer than the server lets it;
+            otherwise as ``repository_work``.
     """
-    run, checkpoint = present_student(db, body.model)
-    name = f"{run}/{checkpoint['checkpoint']}"
-    student = (run, checkpoint["checkpoint"], adapter_of(context.artifacts, name, checkpoint))
     seed = secrets.randbits(31) if body.seed is None else body.seed
     most = context.settings.sandbox.verifier_wall_s
     if body.seconds is not None and body.seconds > most:
@@ -98,8 +101,37 @@ def _repository_work(context: ApiContext, db: sqlite3.Connection, body: Reposito
         raise ConfigError(f"A check may take {most:g} s on this server.", why, "Name fewer seconds, or raise it there.")
     request = SolutionRequest(body.verb, body.check, body.seconds or most, body.needs, seed, body.less)
     copy = RepositoryCopy(pathlib.Path(body.name), _encoded(body.files), base=_encoded(body.base) or None)
-    config = RunConfig.recorded(show_run(db, run)["config"])
-    return submission_of(config, context.artifacts, request, copy, student, by)
+    return repository_work(context, body.model, request, copy, by)
+
+
+def repository_work(
+    context: ApiContext, model: str, request: SolutionRequest, copy: RepositoryCopy, by: str, folder: str = ""
+) -> Recorded:
+    """The event that asks the student ``model`` for work on a repository, which is written into ``folder`` once that is
+    accepted.
+
+    Raises:
+        ConfigError: files that are none of Python, or no check.
+        NotFoundError: no such student, or its weights are gone.
+    """
+    with context.tables() as db:
+        run, checkpoint = present_student(db, model)
+        config = RunConfig.recorded(show_run(db, run)["config"])
+    name = f"{run}/{checkpoint['checkpoint']}"
+    student = (run, checkpoint["checkpoint"], adapter_of(context.artifacts, name, checkpoint))
+    return submission_of(config, context.artifacts, request, copy, student, by, folder)
+
+
+def work_of(context: ApiContext, db: sqlite3.Connection, task: str) -> tuple[RepositorySolution | None, list[str]]:
+    """The work on a repository with the id ``task``, None where it is none or not done; and the lines of its turns.
+
+    Raises:
+        NotFoundError, LogError: what it is about is missing or damaged.
+    """
+    kinds = (*SOLUTION_EVENTS, ToolCalled, TurnCompleted)
+    rows = stored_events(db, task, ",".join(kind.__name__ for kind in kinds))
+    events = [decode(stored["body"], stored["seq"]).event for stored in rows]
+    return solution_of(task, events, context.artifacts), plan_lines(events, context.artifacts)
 
 
 def _encoded(files: dict[str, str]) -> dict[str, bytes]:
@@ -142,21 +174,19 @@ def task(context: Context, task: Annotated[str, Path(max_length=80)], at: At = 0
 
 def submission_data(context: ApiContext, task: str, at: int = 0) -> Row:
     """One submitted task; ``solution`` is a whole attempt, None where there is none yet. Of work on a repository
-    that is done ``diff`` has the changes, and ``votes`` what was tried of them.
+    ``plan`` has the turns so far; once it is done ``diff`` has the changes, ``votes`` what was tried of them,
+    ``folder`` is where they may be written to, and ``written`` whether they are.
 
     Raises:
         NotFoundError: there is none, or its transcript is gone.
     """
     with context.tables(at) as db:
         row = show_submission(db, task)
-        rows = (
-            stored_events(db, task, ",".join(kind.__name__ for kind in SOLUTION_EVENTS))
-            if row["domain"] == SOLVING
-            else []
-        )
-    work = solution_of(task, (decode(stored["body"], stored["seq"]).event for stored in rows), context.artifacts)
+        work, plan = work_of(context, db, task) if row["domain"] == SOLVING else (None, [])
+    row |= {"plan": plan} if row["domain"] == SOLVING else {}
     if work is not None:
         row |= {"diff": work.diff, "votes": [vote.model_dump(mode="json") for vote in work.votes]}
+        row |= {"folder": "" if work.is_review else work.job.folder, "written": work.is_written, "holds": work.solved}
     if row["solution"]:
         row["solution"]["transcript"] = transcript_of(context.settings, row["solution"])
     return row

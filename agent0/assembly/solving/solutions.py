@@ -1,7 +1,7 @@
 """Part of the rim: work on a repository as a submitted task: begun, carried on until its verdict, read, accepted."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +15,7 @@ from agent0.assembly.runtime.providers import provider_of
 from agent0.assembly.runtime.read_models import catch_up, reading, run_projector
 from agent0.assembly.runtime.stamping import recorded
 from agent0.assembly.solving.repository_copy import RepositoryCopy
+from agent0.assembly.solving.turn_lines import turn_lines
 from agent0.assembly.solving.written_back import write_back
 from agent0.assembly.tooling.tool_policy import with_policy
 from agent0.assembly.validate.call_forms import with_tool_form
@@ -111,6 +112,13 @@ class RepositorySolution:
             review = self.work.get(REVIEW, b"")
             return review.decode() if is_text(review) else ""
         return unified(self.before, self.after)
+
+    @property
+    def is_written(self) -> bool:
+        """Whether the repository has these changes."""
+        folder, paths = Path(self.job.folder), changed_paths(self.before, self.after)
+        present = {path: (folder / path).read_bytes() for path in paths if (folder / path).is_file()}
+        return bool(paths and self.job.folder) and present == {p: self.after[p] for p in paths if p in self.after}
 
     def apply(self) -> list[str]:
         """Write the changes into the repository; returns the paths that were written.
@@ -318,7 +326,8 @@ async def _followed(app: App, run: str, since: int, say: Say) -> None:
                 case ToolCalled() as call:
                     calls.append(call)
                 case TurnCompleted() | TaskAttempted() as turn:
-                    _say_turn(*await _turn_text(turn, app), calls, say)
+                    for line in turn_lines(*await _turn_text(turn, app), calls):
+                        say(line)
                     calls = []
                 case ReactionTried() | ReactionFailed() | DependencyLost() as trouble if stored.seq > since:
                     _tell(trouble, run, say)
@@ -341,14 +350,6 @@ def _tell(trouble: ReactionTried | ReactionFailed | DependencyLost, run: str, sa
         raise DependencyError(trouble.dependency, why, f"Then: agent0 solve resume {run}")
     if trouble.outcome == "failed":
         say(f"Tried again: {trouble.message}")
-
-
-def _say_turn(number: int, text: str, calls: Sequence[ToolCalled], say: Say) -> None:
-    summary = " ".join(text.partition("<tool_call>")[0].partition("```")[0].split())
-    say(f"Turn {number}: {summary[:300]}".rstrip())
-    for call in calls:
-        subject = next((str(value) for value in call.call.arguments.values()), "")
-        say(f"  {call.call.name} {' '.join(subject.split())[:80]}: {call.result.state.value}")
 
 
 async def _ended(log: Log, run: str, settings: Settings) -> RepositorySolution | None:
