@@ -144,6 +144,21 @@ def test_the_formula_that_weighs_is_that_of_the_page(tmp_path: Path) -> None:
         assert mine == pytest.approx(page, rel=0.01)
 
 
+@pytest.mark.parametrize("asked", [{"run__curriculum__long": "0.1"}, {"run__questions__file": "."}])
+def test_long_tasks_are_weighed_by_the_turns_that_they_may_take(asked: dict[str, str], tmp_path: Path) -> None:
+    named = {
+        "run__student__model": str(weights(tmp_path / "7B", "Qwen2.5-7B-Instruct")),
+        "run__student__max_turns": "2",
+    }
+    more = {"run__student__max_turns": "8", "run__student__long_factor": "1"}
+    needs = []
+    for extra in ({}, {**asked, "run__student__long_factor": "4"}, more):
+        settings = held(tmp_path, "24gb", **{**named, **extra})
+        (student,) = [model for model in local_models(settings) if model.role == "student"]
+        needs.append((student.to_generate(8).total, student.to_train(), disk_need(settings)))
+    assert needs[1] == needs[2] and all(long > short for long, short in zip(needs[1], needs[0], strict=True))
+
+
 def test_a_role_is_weighed_in_the_precision_that_it_is_trained_in(tmp_path: Path) -> None:
     (student,) = [one for one in local_models(held(tmp_path, "tiny")) if one.role == "student"]
     assert student.recipe

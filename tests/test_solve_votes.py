@@ -21,11 +21,11 @@ from agent0.tools.cache import ToolCache
 from agent0.tools.snapshots import save
 from agent0.verification.solutions import module_values
 from agent0.verification.solutions import solution_votes as votes_module
-from agent0.verification.solutions.check_runs import CheckRun, RepositoryCheck
+from agent0.verification.solutions.check_runs import NO_TESTS, CheckRun, RepositoryCheck
 from agent0.verification.solutions.equal_behaviour import behaviour_vote
 from agent0.verification.solutions.new_tests import new_test_votes
 from agent0.verification.solutions.patches import patched
-from agent0.verification.solutions.repository_job import RepositoryJob, Verb
+from agent0.verification.solutions.repository_job import RepositoryJob, Verb, refusal
 from agent0.verification.solutions.review_claims import review_votes
 from agent0.verification.solutions.solution_votes import solution_votes
 from tests.memory import MemoryArtifacts
@@ -250,6 +250,25 @@ async def test_each_turn_is_stored_and_goes_on_anywhere(sandbox: Sandbox) -> Non
     assert isinstance(event, ResultVerified) and event.correct and solution is not None
     assert solution.solved and solution.after == SOUND and "+    for at in range(len(values)):" in solution.diff
     assert [type(e) for e in told if isinstance(e, ToolCalled | TaskAttempted)] == [ToolCalled, TaskAttempted]
+
+
+@pytest.mark.parametrize(
+    "verb, run, words",
+    [
+        ("refactor", CheckRun(1, "1 failed"), "it fails before any change: 1 failed. agent0 solve fix PATH"),
+        ("document", CheckRun(problem="it did not end within 2 s"), "--timeout SECONDS"),
+        ("fix", CheckRun(5, "no tests ran", NO_TESTS), "it finds no tests. agent0 solve test PATH writes some."),
+        ("fix", CheckRun(1, "", "it needs the network, which …"), "Leave those tests out"),
+        ("review", CheckRun(1, "", "it uses /etc/x, outside of its folder"), "Leave those tests out"),
+        ("test", CheckRun(5, "no tests ran", NO_TESTS), ""),
+        ("fix", CheckRun(0, "1 passed"), "nothing to fix"),
+        ("fix", CheckRun(1, "1 failed"), ""),
+        ("test", CheckRun(0, "1 passed"), ""),
+    ],
+)
+def test_work_begins_where_its_check_serves_and_else_says_what_to_do(verb: Verb, run: CheckRun, words: str) -> None:
+    error = refusal(job(verb, SOUND), run)
+    assert (words in str(error) and "\n" not in str(error)) if words else error is None, error
 
 
 @pytest.mark.parametrize(

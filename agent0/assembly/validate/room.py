@@ -91,6 +91,7 @@ def _models(settings: Settings) -> Iterator[LocalModel]:
         provider = provider_of(actor)
         folder = provider.folder(actor) if provider.folder else Path()
         if folder != Path():
+            actor = _on_longest(actor, settings.run)
             yield LocalModel(role, actor, folder, provider.probe is None, _recipe(settings.run, role, actor))
 
 
@@ -98,6 +99,15 @@ def _recipe(run: RunConfig, role: str, actor: ActorConfig) -> RecipeConfig | Non
     """How ``role`` is trained; None where it is not."""
     provider = provider_of(actor)
     return None if provider.train is None or provider.untrainable(actor) else run.training.learning(role)
+
+
+def _on_longest(actor: ActorConfig, run: RunConfig) -> ActorConfig:
+    """``actor`` with the turns that a task of ``run`` may take: more where long ones are asked for, or a folder of
+    them."""
+    folder = bool(run.questions.file) and Path(run.questions.file).is_dir()
+    if not isinstance(actor, StudentConfig) or not (run.curriculum.long or folder):
+        return actor
+    return actor.model_copy(update={"max_turns": actor.max_turns * actor.long_factor})
 
 
 def longest(actor: ActorConfig, context: int = 0) -> tuple[int, int]:
@@ -206,7 +216,7 @@ def disk_need(settings: Settings) -> int:
     attempts = run.iterations * run.most_tasks * run.attempts + items
     adapters = [_adapter(model) for model in models if model.recipe]
     going_on = [_adapter(m) for m in models if m.recipe and m.recipe.optimizer_state == "continued"]
-    written = attempts * (ATTEMPT + TOKEN * longest(run.student)[0])
+    written = attempts * (ATTEMPT + TOKEN * longest(_on_longest(run.student, run))[0])
     kept = run.iterations * (sum(adapters) + 2 * sum(going_on)) + 3 * max(adapters, default=0)
     exported = [
         model for model in models if model.actor.provider == "llamacpp" and not is_gguf(Path(model.actor.model))
