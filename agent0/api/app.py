@@ -16,7 +16,7 @@ from agent0.api.conditional import NotModified
 from agent0.api.context import ApiContext
 from agent0.api.metrics import Measures, RequestMetrics
 from agent0.api.openai import routes as chats
-from agent0.api.pages import compare_routes, forms, routes, run_lists, searching, solving, study_routes, talking
+from agent0.api.pages import compare_routes, forms, routes, run_lists, searching, study_routes, talking
 from agent0.api.pages.rendering import problem_page
 from agent0.api.problems import ProblemDocument, headers_of, is_page, plain_problem, problem_of, response_of
 from agent0.api.v1 import (
@@ -42,7 +42,7 @@ id of a streamed one, and `at`, which shows anything as it was behind that event
 (RFC 9457), `type` as the command line's exit codes have it."""
 CHATS = ("/v1/chat/", "/v1/messages", "/v1/models", "/v1/recordings/", "/v1/responses")
 """Paths that clients of others' APIs call."""
-PAGES = (routes, run_lists, study_routes, compare_routes, talking, searching, solving)
+PAGES = (routes, run_lists, study_routes, compare_routes, talking, searching)
 """Modules whose pages register, with one router, when they are imported."""
 ROUTED = (
     *(writes, decisions, deletion, questions, reviews, tasks, batches, studies, runs, events, families, lists, admin),

@@ -1,14 +1,17 @@
-"""The pages on which a person talks with a student: a task submitted and watched, and a chat."""
+"""The pages on which a person talks with a student: a task submitted and watched, work on a repository that is written
+once accepted, and a chat."""
 
+import asyncio
 import json
-import pathlib
 import secrets
-from typing import Annotated, get_args
+from pathlib import Path
+from typing import Annotated, cast, get_args
 
 from fastapi import Query, Request
 from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
+from agent0.api.appending import append
 from agent0.api.conditional import LIMIT, At, Limit
 from agent0.api.context import ApiContext, Context, key_of
 from agent0.api.openai.routes import chat as complete
@@ -16,9 +19,12 @@ from agent0.api.openai.routes import models
 from agent0.api.openai.wire import ChatRequest
 from agent0.api.pages.forms import fields, unfit
 from agent0.api.pages.rendering import Shown, page, router, twin
-from agent0.api.v1.tasks import TaskRequest, submission_data, submit_task
+from agent0.api.v1.tasks import TaskRequest, repository_work, submission_data, submit_task, work_of
 from agent0.assembly.runtime.read_models import NothingError
+from agent0.assembly.solving.repository_copy import read_repository
+from agent0.assembly.solving.solutions import SolutionRequest
 from agent0.assembly.validate.call_forms import call_forms
+from agent0.errors import ConfigError, OperationError
 from agent0.projections.base import Row
 from agent0.projections.runs import list_runs
 from agent0.projections.submissions import list_submissions
@@ -37,7 +43,7 @@ def submit(context: Context, limit: Limit = LIMIT, at: At = 0) -> Shown:
     except NothingError:
         rows, names = [], []
     more = {"names": names if context.log else [], "again": secrets.token_urlsafe(16)}
-    more |= {"verbs": get_args(Verb), "start": str(pathlib.Path.cwd())}
+    more |= {"verbs": get_args(Verb), "start": str(Path.cwd())}
     return Shown({"submissions": rows}, at, more)
 
 
@@ -57,6 +63,55 @@ async def take(request: Request, context: Context) -> Response:
         raise unfit(error) from error
     begun = await submit_task(context, body, form["again"], key_of(request))
     return RedirectResponse(f"/tasks/{begun.run}", 303)
+
+
+@router.post("/solve")
+async def solve(request: Request, context: Context) -> Response:
+    """Submit the work that a form describes, then show it."""
+    context.require_log()
+    form = await fields(request, "folder", "verb", "check", "model", "dirty", "again")
+    if form["verb"] not in get_args(Verb):
+        raise ConfigError("There is no such work.", f"Known: {', '.join(get_args(Verb))}.")
+    copy = await asyncio.to_thread(read_repository, readable_folder(form["folder"], context.settings.home))
+    if copy.dirty and not form["dirty"]:
+        why = f"{len(copy.dirty)} files, such as {copy.dirty[0]}."
+        raise ConfigError("The folder has what is not committed.", why, "Commit it, or tick that it is taken along.")
+    seconds = context.settings.sandbox.verifier_wall_s
+    work = SolutionRequest(cast(Verb, form["verb"]), form["check"], seconds, seed=secrets.randbits(31))
+    key = key_of(request)
+    begin = repository_work(context, form["model"], work, copy, key.name if key else "", str(copy.folder))
+    begun = await append(context, begin, form["again"])
+    return RedirectResponse(f"/tasks/{begun.run}", 303)
+
+
+@router.post("/tasks/{task}/accept")
+async def accept(context: Context, task: str) -> Response:
+    """Write the changes of work that is done into its folder, then show it."""
+    context.require_log()
+    with context.tables() as db:
+        solution = work_of(context, db, task)[0]
+    if solution is None:
+        raise OperationError(f"{task[:80]} is no work on a repository that is done.", "", "Look again when it is.")
+    if solution.job.folder:
+        readable_folder(solution.job.folder, context.settings.home)
+    await asyncio.to_thread(solution.apply)
+    return RedirectResponse(f"/tasks/{solution.id}", 303)
+
+
+def readable_folder(name: str, home: Path) -> Path:
+    """The folder ``name``, where this server may read and write it: below the one in which it was started, as a person
+    chose that, and apart from its data folder ``home``.
+
+    Raises:
+        ConfigError: it lies elsewhere.
+    """
+    start, home = Path.cwd(), home.resolve()
+    folder = (start / name).resolve() if "\0" not in name else Path("/")
+    apart = not folder.is_relative_to(home) and not home.is_relative_to(folder)
+    if name and start != Path("/") and folder.is_relative_to(start) and apart:
+        return folder
+    why = f"It reads folders below {start}, in which it was started, but for its own data."
+    raise ConfigError(f"The server does not read {name[:200]!r}.", why, "Start it in a folder above: agent0 up")
 
 
 @router.get("/chat")

@@ -35,5 +35,7 @@ def plan_lines(events: Iterable[Event], artifacts: Artifacts) -> list[str]:
     written = AttemptProgress.model_validate_json(artifacts.get(turns[-1][0].progress)).written
     texts = [generation.text for generation in written[-len(turns) :]]
     return [
-        line for text, (turn, made) in zip(texts, turns, strict=False) for line in turn_lines(turn.turn, text, made)
+        line
+        for text, (turn, of_turn) in zip(texts, turns, strict=False)
+        for line in turn_lines(turn.turn, text, of_turn)
     ]

@@ -34,44 +34,42 @@ NAMED = 5
 """Files that a line names."""
 STOPPING = "Stopping; each turn that ended is stored. Go on: agent0 solve resume {}"
 Id = Annotated[str, typer.Argument(metavar="ID", help="Of the work: agent0 solve list.")]
+Folder = Annotated[Path, typer.Argument(metavar="PATH", help="A folder with Python files; it is copied.")]
+Check = Annotated[str, typer.Option(help="A command line that says whether the code is right.")]
+Diff = Annotated[
+    str, typer.Option(metavar="BASE..HEAD", help="Look at what changed between two versions that git has.")
+]
+ModelName = Annotated[
+    str,
+    typer.Option(
+        help="tiny, a name of the catalogue or a server, folder, GGUF file; RUN/CHECKPOINT, RUN; router/student: that "
+        "of the settings."
+    ),
+]
+Provider = Annotated[str | None, typer.Option(help="Whose model it is: ollama, openai, transformers…")]
+Strategy = Annotated[str, typer.Option(help="Who takes which turn: agent0 router strategies.")]
+Budget = Annotated[
+    float | None, typer.Option(min=0, metavar="USD", help="What its model calls may cost; at its end it stops.")
+]
+Less = Annotated[
+    int, typer.Option(min=1, max=1000, help="By how much branches and repeated statements together must fall.")
+]
+Dirty = Annotated[bool, typer.Option("--dirty", help="Take along what is not committed.")]
+Needs = Annotated[
+    list[str] | None, typer.Option(metavar="PACKAGE", help="A package that the check imports; may be given again.")
+]
+Timeout = Annotated[float, typer.Option(min=1, max=3600, help="Seconds that the check may take.")]
+Seed = Annotated[int, typer.Option(min=0, help="Another one is another attempt.")]
 Accept = Annotated[bool, typer.Option("--accept", help="Write the changes without asking where no vote is against.")]
 
 
 def _work(
-    verb: Verb,
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="A folder with Python files; it is copied.")],
-    check: Annotated[str, typer.Option(help="A command line that says whether the code is right.")] = "pytest -q",
-    diff: Annotated[
-        str, typer.Option(metavar="BASE..HEAD", help="Look at what changed between two versions that git has.")
-    ] = "",
-    model: Annotated[
-        str,
-        typer.Option(
-            help="tiny, a name of the catalogue or a server, folder, GGUF file; RUN/CHECKPOINT, RUN; router/student: "
-            "that of the settings."
-        ),
-    ] = "",
-    provider: Annotated[str | None, typer.Option(help="Whose model it is: ollama, openai, transformers…")] = None,
-    less: Annotated[
-        int, typer.Option(min=1, max=1000, help="By how much branches and repeated statements together must fall.")
-    ] = 1,
-    with_: StandIns = None,
-    strategy: Annotated[str, typer.Option(help="Who takes which turn: agent0 router strategies.")] = "",
-    budget: Annotated[
-        float | None, typer.Option(min=0, metavar="USD", help="What its model calls may cost; at its end it stops.")
-    ] = None,
-    accept: Accept = False,
-    dirty: Annotated[bool, typer.Option("--dirty", help="Take along what is not committed.")] = False,
-    needs: Annotated[
-        list[str] | None, typer.Option(metavar="PACKAGE", help="A package that the check imports; may be given again.")
-    ] = None,
-    timeout: Annotated[float, typer.Option(min=1, max=3600, help="Seconds that the check may take.")] = 120.0,
-    seed: Annotated[int, typer.Option(min=0, help="Another one is another attempt.")] = 0,
-    profile: console.Profile = None,
-    set_: console.Set = None,
-    plugin: console.Plugin = None,
+    verb: Verb, path: Folder, check: Check = "pytest -q", diff: Diff = "", model: ModelName = "",
+    provider: Provider = None, with_: StandIns = None, strategy: Strategy = "", budget: Budget = None, less: Less = 1,
+    accept: Accept = False, dirty: Dirty = False, needs: Needs = None, timeout: Timeout = 120.0, seed: Seed = 0,
+    profile: console.Profile = None, set_: console.Set = None, plugin: console.Plugin = None,
     as_json: console.Json = False,
-) -> None:
+) -> None:  # fmt: skip
     copy = read_repository(path, diff)
     _say_copy(copy, dirty)
     named = {"plugins": flags.plugin_paths(plugin), "router__caps__run": budget}

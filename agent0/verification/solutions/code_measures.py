@@ -61,10 +61,10 @@ def docstring_fault(name: str, node: ast.AST, others: Collection[str]) -> str:
     """What is wrong with the docstring of the public ``name``, as far as it shows without a reader; empty for
     nothing. ``others`` are the docstrings of other names."""
     text = ast.get_docstring(node) or ""  # type: ignore[arg-type]  # a public name is of a kind that can have one
-    words = set(_WORD.findall(text.lower()))
-    if not words:
+    tokens = set(_WORD.findall(text.lower()))
+    if not tokens:
         return "has no docstring"
-    if words <= {*_WORD.findall(name.lower()), "a", "an", "the"}:
+    if tokens <= {*_WORD.findall(name.lower()), "a", "an", "the"}:
         return "has a docstring that says no more than its name"
     if text in others:
         return "has the docstring of another name"

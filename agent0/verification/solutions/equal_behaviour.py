@@ -127,19 +127,21 @@ def _public(data: bytes) -> dict[str, ast.FunctionDef]:
 def _drawn_calls(function: _PublicFunction, files: Files, rng: random.Random) -> _DrawnCalls:
     """Draw calls of a function: such as the files make, with parts changed, where these are of literals; else by
     annotation, else of any kind."""
-    seen = list(_seen(function.name, files))
+    repository_calls = list(_literal_calls(function.name, files))
     kinds = [_kinds(parameter) for parameter in function.parameters]
-    if seen:
-        drawn = [_varied(rng.choice(seen), rng) for _ in range(DRAWN)]
+    if repository_calls:
+        drawn = [_varied(rng.choice(repository_calls), rng) for _ in range(DRAWN)]
     else:
         drawn = [", ".join(_KINDS[rng.choice(names)](rng) for names in kinds) for _ in range(DRAWN)]
-    texts = dict.fromkeys(f"agent0_shown({', '.join(filter(None, (function.name, text)))})" for text in (*seen, *drawn))
+    texts = dict.fromkeys(
+        f"agent0_shown({', '.join(filter(None, (function.name, text)))})" for text in (*repository_calls, *drawn)
+    )
     module = module_of(function.path, files)
     calls = ModuleCalls(module=module, prelude=_SHOWN, calls=tuple((text, "") for text in texts))
-    return _DrawnCalls(calls, bool(seen) or all(len(names) == 1 for names in kinds))
+    return _DrawnCalls(calls, bool(repository_calls) or all(len(names) == 1 for names in kinds))
 
 
-def _seen(name: str, files: Files) -> Iterator[str]:
+def _literal_calls(name: str, files: Files) -> Iterator[str]:
     """Arguments, all literals, of calls of a function in the files of a repository."""
     left = SEEN
     for path, data in files.items():
@@ -185,8 +187,8 @@ def _number(rng: random.Random) -> str:
 
 
 def _text(rng: random.Random) -> str:
-    words = ("", "a", "A b", "x-y_z", "Ab1", "2024-02-29", "a,b,,c", "  pad ", "é\n")
-    return repr(rng.choice(words) + "".join(rng.choices("abc XYZ019._-", k=rng.randint(0, 6))))
+    samples = ("", "a", "A b", "x-y_z", "Ab1", "2024-02-29", "a,b,,c", "  pad ", "é\n")
+    return repr(rng.choice(samples) + "".join(rng.choices("abc XYZ019._-", k=rng.randint(0, 6))))
 
 
 def _many(draw: Callable[[random.Random], str]) -> Callable[[random.Random], str]:

@@ -63,8 +63,8 @@ def _tests(path: str, data: bytes) -> Iterator[tuple[str, str]]:
     for node in (parsed(data) or ast.Module([], [])).body:
         for inner in node.body if isinstance(node, ast.ClassDef) else [node]:
             if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and inner.name.startswith("test"):
-                place = f"{path}::{node.name}" if isinstance(node, ast.ClassDef) else path
-                yield f"{place}::{inner.name}", ast.dump(inner)
+                prefix = f"{path}::{node.name}" if isinstance(node, ast.ClassDef) else path
+                yield f"{prefix}::{inner.name}", ast.dump(inner)
 
 
 def _emptied(data: bytes, kind: Literal["return", "raise"]) -> bytes:
