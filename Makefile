@@ -144,24 +144,31 @@ bucket: linux .venv/.ready-dev
 	build/bucket/bin/python -m pip --disable-pip-version-check install --quiet 'moto[s3]==5.2.5' flask flask-cors
 	$(BIN)/python -m pytest -rs tests/test_bucket_artifacts.py
 
-# Harbor, OpenEnv and trackio are read without what they depend on: their models need pydantic alone.
-TRACES_PYTHON ?= python3.12
-TRACES := atif inspect trl verifiers
+# Harbor, OpenEnv and trackio are read without what they depend on: their models need pydantic alone. A cut off install is
+# taken up where it was: what came whole is kept by the installer.
+TRACES_PYTHON ?= python3.12 python3.13 python3.14 $(PYTHON) $(wildcard $(HOME)/.pyenv/versions/3.1[2-9]*/bin/python)
+TRACES := atif inspect results trl verifiers
 TRACES_atif := atif==1.8.0 httpx
 TRACES_inspect := inspect-ai==0.3.285
-TRACES_trl := datasets transformers
-TRACES_verifiers := verifiers==0.4.0
+TRACES_results := verifiers==0.1.14
+TRACES_trl := datasets==5.2.0 transformers==5.24.0
+TRACES_verifiers := verifiers==0.4.0 openai==2.54.0
+TRACES_INSTALL = $(BIN)/python install.py --python build/traces/$(1)/bin/python $(2)
 
 traces: linux .venv/.ready-dev
-	for name in $(TRACES); do [ -x build/traces/$$name/bin/python ] || $(TRACES_PYTHON) -m venv build/traces/$$name; done
-	$(foreach name,$(TRACES),build/traces/$(name)/bin/python -m pip --disable-pip-version-check install -q $(TRACES_$(name)) &&) true
-	build/traces/atif/bin/python -m pip --disable-pip-version-check install -q --no-deps harbor==0.25.0 openenv==0.10.0
-	build/traces/trl/bin/python -m pip --disable-pip-version-check install -q --no-deps trl==1.16.0 trackio==0.43.0
+	@python=; for each in $(TRACES_PYTHON); do \
+		"$$each" -c 'import sys, venv; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && python=$$each && break; done; \
+	[ "$$python" ] || { echo "These libraries need Python 3.12 or newer: none of $(TRACES_PYTHON) is one that works. \
+	Install it, then: make traces TRACES_PYTHON=/path/to/python3.12" >&2; exit 5; }; \
+	for name in $(TRACES); do \
+		build/traces/$$name/bin/python -c '' 2>/dev/null || "$$python" -m venv --clear --without-pip build/traces/$$name; done
+	$(foreach name,$(TRACES),$(call TRACES_INSTALL,$(name),$(TRACES_$(name))) &&) true
+	$(call TRACES_INSTALL,atif,--no-deps harbor==0.25.0 openenv==0.10.0)
+	$(call TRACES_INSTALL,trl,--no-deps trl==1.16.0 trackio==0.43.0)
 	$(BIN)/python -m benchmarks.traces --write
 
 tau2: linux .venv/.ready-dev
 	$(BIN)/python -m benchmarks.tau2 --write
-	$(BIN)/python -m benchmarks.capture --write
 
 environments: linux .venv/.ready-dev
 	$(BIN)/python -m benchmarks.environments --write

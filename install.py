@@ -1,4 +1,5 @@
-"""Installs what its arguments name, as ``pip install`` would, but by uv, which takes a fifth of pip's time.
+"""Installs what its arguments name, as ``pip install`` would, but by uv, which takes a fifth of pip's time; with
+``--python PATH`` first it does so for that interpreter.
 
 uv reads no configuration of pip, so where packages come from is handed on to it. Where pip is told anything else, where
 there is no uv, or where uv fails, pip does it.
@@ -64,16 +65,20 @@ def for_uv(settings: dict[str, str]) -> tuple[list[str], dict[str, str]] | None:
 
 def main(arguments: list[str]) -> int:
     """Install; returns the exit code of whichever did it last."""
+    python = sys.executable
+    if arguments[:1] == ["--python"]:
+        _, python, *arguments = arguments
     listed = subprocess.run([*PIP, "config", "list"], capture_output=True, text=True, check=True).stdout  # noqa: S603
     translated = for_uv(configured(listed))
     if translated and UV.exists():
         flags, variables = translated
-        uv = [str(UV), "pip", "install", "--quiet", "--python", sys.executable]
+        uv = [str(UV), "pip", "install", "--quiet", "--python", python]
         uv += ["--index-strategy", "unsafe-best-match", *flags, *arguments]  # all indexes count alike, as with pip
         if subprocess.run(uv, env={**variables, **os.environ}, check=False).returncode == 0:  # noqa: S603
             return 0
         sys.stderr.write("uv could not install this; pip tries\n")
-    return subprocess.run([*PIP, "install", "--quiet", "--no-compile", *arguments], check=False).returncode  # noqa: S603
+    pip = [*PIP, "--python", python, "install", "--quiet", "--no-compile"]
+    return subprocess.run([*pip, *arguments], check=False).returncode  # noqa: S603
 
 
 if __name__ == "__main__":

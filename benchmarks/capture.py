@@ -1,20 +1,15 @@
 """Whether other frameworks take what the endpoint answers: graders of OpenEnv, readers of verifiers.
 
-``make traces`` installs the libraries in build/traces and runs ``python -m benchmarks.capture --write``: a run with the
-model ``tiny`` is served, and each library asks it as it asks a model server. The table goes to docs/results/traces.md.
+A run with the model ``tiny`` is served, and each library asks it as it asks a model server: a part of ``make traces``.
 """
 
-import argparse
 import json
 import os
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-from benchmarks.measured_page import write
-from benchmarks.traces import AGENT0, HERE, Bench
+from benchmarks.trace_bench import AGENT0, HERE, Bench
 
 RUN = (
     *("--profile", "scripted", "--set", "run.student.provider=tiny", "--set", "run.iterations=1"),
@@ -50,23 +45,3 @@ def graded(bench: Bench) -> Iterator[str]:
                 raise SystemExit(f"{library}: {done.stderr[-2000:]}")
             for row in map(json.loads, done.stdout.splitlines()):
                 yield f"| {row['grader']} | {row['result']} |\n"
-
-
-def main() -> None:
-    """Print the table; with ``--write`` put it into the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--libraries", type=Path, default=Path("build/traces"))
-    parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(Path(folder) / "home", Path(folder) / "files", options.libraries)
-        table = "| grader | of model `tiny` |\n|---|---|\n" + "".join(graded(bench))
-    print(table)
-    if options.write:
-        write("traces.md", table, "capture")
-    if "**" in table:
-        raise SystemExit("A grader does not take what it got.")
-
-
-if __name__ == "__main__":
-    main()

@@ -62,6 +62,22 @@ def openenv(source: Path, out: Path) -> int:
     return save(out, [model.model_validate(row).model_dump_json() for row in lines(source)])
 
 
+def verifiers_results(source: Path, out: Path) -> int:
+    """Of a folder that an evaluation left, whose messages it reads into its own types and writes as its own."""
+    saving, reading = (import_module(f"verifiers.utils.{name}_utils") for name in ("save", "message"))
+    with tempfile.TemporaryDirectory() as folder:
+        evaluation = Path(folder)
+        (evaluation / "results.jsonl").write_bytes(source.read_bytes())
+        outputs = saving.load_outputs(evaluation)
+        for output in outputs:
+            for part in ("prompt", "completion"):
+                messages = reading.normalize_messages(output[part])
+                output[part] = reading.sanitize_tool_calls(reading.serialize_messages_for_output(messages))
+        saving.save_outputs(outputs, evaluation)
+        out.write_bytes((evaluation / "results.jsonl").read_bytes())
+    return len(outputs)
+
+
 def verifiers_trace(source: Path, out: Path) -> int:
     model = import_module("verifiers.v1").WireTrace
     return save(out, [model.model_validate(row).to_record(float_decimals=None) for row in lines(source)])
@@ -166,6 +182,7 @@ READ = {
     "atif": atif,
     "inspect": inspect,
     "openenv": openenv,
+    "verifiers": verifiers_results,
     "verifiers-trace": verifiers_trace,
     "openai-chat": openai_chat,
     "trl": trl,

@@ -2,88 +2,26 @@
 
 ``make traces`` installs the libraries in build/traces and runs ``python -m benchmarks.traces --write``: a run is
 exported in each format, the format's own library reads it and writes what it read, and that is imported again; then
-1,000 rollouts that the libraries wrote are imported and judged again. The tables go to docs/results/traces.md.
+1,000 rollouts that the libraries wrote are imported and judged again, and they ask the endpoint of a run that is served
+as they ask a model server. The tables go to docs/results/traces.md.
 """
 
 import argparse
 import json
-import os
 import random
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from agent0.tasks.families import families
+from benchmarks.capture import graded
 from benchmarks.measured_page import write
+from benchmarks.trace_bench import LIBRARIES, Bench, Library
 
-HERE = Path(__file__).parent
-AGENT0 = Path(sys.executable).with_name("agent0")
 COUNT, LIE = 1_000, 10
 """Rollouts of others; each tenth is rewarded for a wrong answer."""
-
-
-@dataclass(frozen=True)
-class Library:
-    """Who reads a format: its packages in the table, the folder of its environment, the file's ending, what of an
-    attempt comes back (nothing: it is only written)."""
-
-    packages: str
-    folder: str
-    ending: str = "jsonl"
-    returns: tuple[str, ...] = ("reward", "correct", "answer", "trajectory")
-
-
-REWARD, NOTHING = ("reward",), ()
-LIBRARIES: Mapping[str, Library] = {
-    "atif": Library("harbor 0.25.0, atif 1.8.0", "atif"),
-    "inspect": Library("inspect-ai 0.3.285", "inspect", "eval"),
-    "openenv": Library("openenv 0.10.0", "atif"),
-    "verifiers-trace": Library("verifiers 0.4.0", "verifiers"),
-    "openai-chat": Library("openai 2.54.0", "verifiers"),
-    "parquet": Library("datasets 5.2.0", "trl", "parquet"),
-    "trl": Library("trl 1.16.0", "trl", returns=REWARD),
-    "trl-messages": Library("trl 1.16.0", "trl", returns=NOTHING),
-    "trl-preference": Library("trl 1.16.0", "trl", returns=NOTHING),
-    "trl-prompt": Library("trl 1.16.0", "trl", returns=NOTHING),
-    "trl-unpaired": Library("trl 1.16.0", "trl", returns=("correct",)),
-    "trl-stepwise": Library("trl 1.16.0", "trl", returns=NOTHING),
-    "pi": Library("trackio 0.43.0", "trl", returns=NOTHING),
-}
-
-
-@dataclass(frozen=True)
-class Bench:
-    """Where everything is: a data folder, a folder of files, and the environments of the libraries."""
-
-    home: Path
-    files: Path
-    libraries: Path
-
-    def agent0(self, *words: str) -> bytes:
-        """Run one command; returns what it wrote."""
-        env = {**os.environ, "AGENT0_HOME": str(self.home)}
-        done = subprocess.run([AGENT0, *words], env=env, capture_output=True, check=False)
-        if done.returncode:
-            raise SystemExit(f"agent0 {' '.join(words)}: {done.stderr.decode()[-2000:]}")
-        return done.stdout
-
-    def rows(self, run: str) -> list[Any]:
-        """The attempts of ``run`` as we export them."""
-        return [json.loads(line) for line in self.agent0("trajectory", "export", run).splitlines()]
-
-    def library(self, verb: str, kind: str, source: Path, out: Path) -> int:
-        """Let the library of ``kind`` read or write; returns how many traces it did."""
-        python = self.libraries / LIBRARIES[kind].folder / "bin" / "python"
-        command = [python, "-P", HERE / "trace_libraries.py", verb, kind, source, out]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise SystemExit(f"{kind}: {LIBRARIES[kind].packages} does not {verb} it: {done.stderr[-2000:]}")
-        return int(done.stdout.split()[-1])
 
 
 def round_trips(bench: Bench, run: str, stepwise: str) -> Iterator[str]:
@@ -153,7 +91,7 @@ def judged(bench: Bench) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print both tables; with ``--write`` put them into the page."""
+    """Print the tables; with ``--write`` put them into the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--libraries", type=Path, default=Path("build/traces"))
     parser.add_argument("--write", action="store_true")
@@ -166,11 +104,13 @@ def main() -> None:
         trips += "".join(round_trips(bench, run, stepwise))
         costs = "| 1,000 rollouts by | import, judging | changed |\n|---|---|---|\n"
         costs += "".join(judged(bench))
-    print(trips, costs, sep="\n")
+        grades = "| grader | of model `tiny` |\n|---|---|\n" + "".join(graded(bench))
+    print(trips, costs, grades, sep="\n")
     if options.write:
         write("traces.md", f"{trips}\n{costs}")
-    if "**" in trips:
-        raise SystemExit("Not everything came back as it went.")
+        write("traces.md", grades, "capture")
+    if "**" in trips + grades:
+        raise SystemExit("Not everything came back as it went, or a grader does not take what it got.")
 
 
 RUNS = (("--profile", "scripted"), ("--profile", "long"))
