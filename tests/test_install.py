@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import install
 
 LISTED = """\
@@ -37,6 +39,24 @@ def test_what_has_no_counterpart_is_left_to_pip() -> None:
 
 def test_nothing_configured_is_nothing_told() -> None:
     assert install.for_uv(install.configured("")) == ([], {})
+
+
+def test_another_interpreter_is_installed_for_by_uv_and_where_that_fails_by_pip(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    commands: list[list[str]] = []
+
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        commands.append(command)
+        return subprocess.CompletedProcess(command, int(command[0] == str(tmp_path)), stdout="")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(install, "UV", tmp_path)
+    assert install.main(["--python", "/other/python", "package"]) == 0
+    _, by_uv, by_pip = commands
+    assert (by_uv[0], by_pip[0]) == (str(tmp_path), sys.executable)
+    for command in (by_uv, by_pip):
+        assert command[command.index("--python") + 1] == "/other/python" and command[-1] == "package"
 
 
 def test_the_package_is_found_without_an_import_hook(tmp_path: Path) -> None:
