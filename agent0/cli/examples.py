@@ -198,6 +198,7 @@ agent0 task nearest LAST --data rows --embedder ngram
 agent0 task mine more-itertools==10.1.0..10.2.0 --out mined --count 20
 agent0 task mine toolz boltons inflection --out mined
 agent0 task generate --out repairs --count 1000 --level 1 --level 2
+agent0 task generate --from-failures LAST --out further
 agent0 task unpack more-itertools-10.1.0-10.2.0 work --from mined
 agent0 task judge more-itertools-10.1.0-10.2.0 work --from mined
 agent0 tiny build --help

@@ -11,6 +11,7 @@ from agent0.ports.sandbox import Sandbox
 from agent0.tasks.mining.mutations import Mutation, compiles, mutated
 from agent0.tasks.mining.statements import bug_statement, change_statement, changed_interfaces
 from agent0.verification.repositories.hidden_tests import Call, TestRun
+from agent0.verification.repositories.hidden_values import HiddenValues
 from agent0.verification.repositories.mined_task import SLACK_S, SLOWER, HiddenTests, TrialRecord
 
 Code = Mapping[str, bytes]
@@ -47,7 +48,7 @@ async def bug(
     reached = callers.get((mutation.path, mutation.line), frozenset()) & start.stable
     code, hidden, run = await rejected(release, start, reached, mutation, sandbox)
     failing = frozenset(hidden.tests)
-    trials = await _trials(hidden, code, _beside(release.code, mutation, others), sandbox)
+    record = await trials(hidden, code, _beside(release.code, mutation, others), sandbox)
     modules = {test.partition("::")[0] for test in failing}
     return MinedCandidate(
         bug_statement(release.package, release.source.version, _messages(run.messages, failing)),
@@ -56,7 +57,7 @@ async def bug(
         hidden,
         tuple(sorted(failing)),
         tuple(sorted(start.stable - failing)),
-        trials,
+        record,
     )
 
 
@@ -102,9 +103,7 @@ async def change(
         raise UnusableError("no test fails before the change")
     hidden = replace(tests, tests=sorted(failing))
     drawn = random.Random(before.source.sha256).sample(mutations, min(len(mutations), 4 * TRIALS))
-    trials = await _trials(
-        hidden, before.code, (with_mutations(before.code, [mutation]) for mutation in drawn), sandbox
-    )
+    record = await trials(hidden, before.code, (with_mutations(before.code, [mutation]) for mutation in drawn), sandbox)
     reached = sound(await hidden.run(after.code, sandbox, after.tree.code)).calls
     calls = frozenset[Call]().union(*reached.values())
     interfaces = [
@@ -122,12 +121,14 @@ async def change(
         hidden,
         tuple(sorted(failing)),
         tuple(sorted(start.stable - failing)),
-        trials,
+        record,
     )
 
 
-async def _trials(hidden: HiddenTests, code: Code, patches: Iterable[Code | None], sandbox: Sandbox) -> TrialRecord:
-    """The empty patch twice, which has failed once before, then the first three of ``patches`` that are Python.
+async def trials(
+    hidden: HiddenTests | HiddenValues, code: Code, patches: Iterable[Code | None], sandbox: Sandbox
+) -> TrialRecord:
+    """Try the empty patch twice, which has failed once before, then the first three of ``patches`` that are Python.
 
     Raises:
         UnusableError: one of them is accepted, or there are no three.

@@ -6,15 +6,17 @@ from typing import Annotated
 
 import typer
 
-from agent0.assembly.mining.generate import GenerationKind, GenerationRequest
+from agent0.assembly.mining.failed_repairs import add_failures
+from agent0.assembly.mining.generate import GenerationKind, GenerationRequest, LevelCount
 from agent0.assembly.mining.generate import generate as generate_tasks
 from agent0.assembly.mining.judging import judge as judge_work
 from agent0.assembly.mining.judging import unpack as unpack_task
 from agent0.assembly.mining.mine import MinedKind, MiningRequest, PackageCount
 from agent0.assembly.mining.mine import mine as mine_packages
 from agent0.assembly.mining.mined_folder import MinedFolder
-from agent0.cli import console, flags
+from agent0.cli import console, flags, lookup
 from agent0.infra.web.package_index import PYPI, PackageIndex
+from agent0.settings import Settings
 from agent0.tasks.mining.generated import LEVELS
 from agent0.tasks.mining.packages import package_request
 
@@ -86,6 +88,9 @@ def generate(
     ] = "bug",
     level: Annotated[list[int] | None, typer.Option(min=1, max=LEVELS, help="Of these levels alone.")] = None,
     seed: Annotated[int, typer.Option(help="What repositories are drawn with.")] = 0,
+    from_failures: Annotated[
+        str, typer.Option(metavar="RUN", help="Bugs that failed repairs of this run left, in place of drawn ones.")
+    ] = "",
     pairs: console.Set = None,
     as_json: console.Json = False,
 ) -> None:
@@ -93,24 +98,32 @@ def generate(
     What is right and wrong of them is run in the sandbox. The same command goes on where it was stopped. Exit code 1
     where a level has fewer tasks than asked for."""
     settings = flags.settings(None, pairs)
+    if from_failures:
+        _from_failures(settings, lookup.run_id(from_failures, settings), out, as_json)
+        return
     request = GenerationRequest(kind, tuple(dict.fromkeys(level or range(1, LEVELS + 1))), count, seed)
     with MinedFolder.opened(out) as folder:
         counts = console.run_async(
             lambda: generate_tasks(request, folder, settings.sandbox, console.say),
             "Stopping; what was tried is written down.",
         )
-    rows = [
-        {
-            "level": row.level,
-            "drawn": row.drawn,
-            "tasks": row.accepted,
-            "why not": ", ".join(f"{n} {why}" for why, n in row.why.most_common(REASONS)),
-        }
-        for row in counts
-    ]
-    console.table(rows, as_json)
+    console.table([_level_row(row) for row in counts], as_json)
     if any(row.accepted < count for row in counts):
         raise typer.Exit(1)
+
+
+def _level_row(row: LevelCount) -> dict[str, object]:
+    why = ", ".join(f"{n} {why}" for why, n in row.why.most_common(REASONS))
+    return {"level": row.level, "drawn": row.drawn, "tasks": row.accepted, "why not": why}
+
+
+def _from_failures(settings: Settings, run: str, out: Path, as_json: bool) -> None:
+    with MinedFolder.opened(out) as folder:
+        count = console.run_async(
+            lambda: add_failures(settings, run, folder, console.say), "Stopping; what was tried is written down."
+        )
+    reasons = ", ".join(f"{n} {why}" for why, n in count.why.most_common(REASONS))
+    console.table([{"run": run, "failed repairs": count.drawn, "tasks": count.accepted, "why not": reasons}], as_json)
 
 
 Task = Annotated[str, typer.Argument(metavar="TASK", help="Its id: the name of its file in tasks/.")]

@@ -105,6 +105,9 @@ class MinedSolution(Value):
     trials: TrialRecord
     script: str = ""
     """Of a Harbor task: the script of ``frame`` that writes the reward. No module decides then."""
+    order: int = 1
+    parent: str = ""
+    """Of a repair that failed: how many bugs came one after the other, and the task that it was to solve."""
 
 
 @dataclass(frozen=True)
