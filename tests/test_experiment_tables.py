@@ -145,7 +145,15 @@ def verdict(task: str, attempt: str, correct: bool | None, verifier: str = "exac
 
 
 def side(correct: bool | None, verifier: str = "exact") -> dict[str, Any]:
-    plain = {"expected": "", "got": "", "subgoals": [], "credit": None, "votes": [], "reason": "so"}
+    plain = {
+        "expected": "",
+        "got": "",
+        "subgoals": [],
+        "credit": None,
+        "changed_lines": None,
+        "votes": [],
+        "reason": "so",
+    }
     return {**plain, "correct": correct, "verifier": verifier}
 
 

@@ -81,7 +81,7 @@ def improbable(row: dict[str, Any]) -> None:
     row["nodes"][1]["logprobs"][0] = 0.5
 
 
-def unsaid(row: dict[str, Any]) -> None:
+def without_text(row: dict[str, Any]) -> None:
     row["nodes"][1]["message"]["content"] = ""
 
 
@@ -91,7 +91,7 @@ UNFIT: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "a turn of another tokenizer": (half_of_another, "are not its text in the tokenizer of tiny"),
     "an id beyond the vocabulary": (beyond, "are not its text in the tokenizer of tiny"),
     "a probability above one": (improbable, "has the log-probability 0.5"),
-    "no text beside them": (unsaid, "are not its text in the tokenizer of tiny"),
+    "no text beside them": (without_text, "are not its text in the tokenizer of tiny"),
 }
 
 

@@ -303,9 +303,9 @@ class Away:
 async def test_a_sandbox_that_fails_is_nobodys_wrong_answer(home: Path) -> None:
     """A hang is the folder's own doing; a sandbox that did not run the tests decides nothing."""
     for state in (ToolState.SANDBOX_ERROR, ToolState.BUSY, ToolState.REFUSED, ToolState.CANCELLED):
-        assert (await harbor_reward("tests/test.sh", {}, {}, Away(state), 1.0)).unsaid
+        assert (await harbor_reward("tests/test.sh", {}, {}, Away(state), 1.0)).sandbox_failed
     hang = await harbor_reward("tests/test.sh", {}, {}, Away(ToolState.TIMEOUT), 1.0)
-    assert (hang.unsaid, hang.why) == (False, "its tests hang")
+    assert (hang.sandbox_failed, hang.why) == (False, "its tests hang")
     task = questions(LocalQuestions(), plan(home).questions).tasks["train"][0]
     files, judge = LocalQuestions().files(plan(home).questions), verifier_for(task)
     context = VerificationContext(artifacts=files)

@@ -63,7 +63,7 @@ async def stated(task: Task, sandbox: Sandbox, artifacts: Artifacts) -> Task:
     job = RepositoryJob.model_validate_json(artifacts.get(repository.hidden))
     files = load(job.tree, artifacts)
     before = await job.runs.run(files, sandbox)
-    if before.unsaid:
+    if before.sandbox_failed:
         raise TransientError("The check was not run.", before.problem)
     if error := refusal(job, before):
         raise error

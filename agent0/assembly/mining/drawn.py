@@ -54,8 +54,8 @@ async def values_by_call(
     calls = [calls_of(repository_of(drawn), drawn_calls) for drawn, drawn_calls in zip(batch, cases, strict=True)]
     modules = [module for part in calls for module in part]
     files = {path: data for code in codes for path, data in code.items()}
-    lists, problem, unsaid = await values_of(modules, files, sandbox, BATCH_S if len(batch) > 1 else ALONE_S)
-    if unsaid:
+    lists, problem, sandbox_failed = await values_of(modules, files, sandbox, BATCH_S if len(batch) > 1 else ALONE_S)
+    if sandbox_failed:
         raise DependencyError("The sandbox", problem, "Try again.")
     if problem and len(batch) > 1:
         parts = zip(batch, cases, codes, strict=True)

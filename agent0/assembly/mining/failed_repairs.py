@@ -219,11 +219,11 @@ async def _failing(hidden: HiddenTests | HiddenValues, code: Code, sandbox: Sand
     """
     if isinstance(hidden, HiddenTests):
         run = await hidden.run(code, sandbox)
-        _require_end(run.problem, run.unsaid)
+        _require_end(run.problem, run.sandbox_failed)
         failed = [test for test in hidden.tests if test not in run.passed]
         return {test: run.messages.get(test, "it does not run") for test in failed}
-    values, problem, unsaid = await values_of(hidden.modules, code, sandbox, hidden.seconds)
-    _require_end(problem, unsaid)
+    values, problem, sandbox_failed = await values_of(hidden.modules, code, sandbox, hidden.seconds)
+    _require_end(problem, sandbox_failed)
     return {
         f"{module.module.rpartition('.')[2]}: {call}": shown_difference(_title(module, call), expected, text)
         for module, texts in zip(hidden.modules, values, strict=True)
@@ -232,8 +232,8 @@ async def _failing(hidden: HiddenTests | HiddenValues, code: Code, sandbox: Sand
     }
 
 
-def _require_end(problem: str, unsaid: bool) -> None:
-    if unsaid:
+def _require_end(problem: str, sandbox_failed: bool) -> None:
+    if sandbox_failed:
         raise DependencyError("The sandbox", problem, "Try again.")
     if problem:
         raise UnusableError(problem)

@@ -53,8 +53,8 @@ class ProgramOutcome:
     ran, or a sandbox failure).
 
     ``opaque`` says what was no plain data: a result of the program, or too large a result; ``broken``: the program does
-    not run at all; ``reached`` numbers the assertions that were come to, ``missed`` counts the others; ``unsaid``: the
-    sandbox failed.
+    not run at all; ``reached`` numbers the assertions that were come to, ``missed`` counts the others;
+    ``sandbox_failed``: nothing is known of it.
     """
 
     passed: bool | None
@@ -64,7 +64,7 @@ class ProgramOutcome:
     broken: bool = field(default=False, compare=False)
     reached: frozenset[int] = field(default=frozenset(), compare=False)
     missed: int = field(default=0, compare=False)
-    unsaid: bool = field(default=False, compare=False)
+    sandbox_failed: bool = field(default=False, compare=False)
 
 
 async def check(problem: Problem, reply: str, sandbox: Sandbox) -> ProgramOutcome:
@@ -78,7 +78,7 @@ async def check(problem: Problem, reply: str, sandbox: Sandbox) -> ProgramOutcom
         SandboxUnavailableError: there is no sandbox.
     """
     outcome = await _tested(problem, reply, sandbox)
-    if outcome.unsaid or outcome.passed is False or not (outcome.passed is None or outcome.missed):
+    if outcome.sandbox_failed or outcome.passed is False or not (outcome.passed is None or outcome.missed):
         return outcome
     reference = await _tested(problem, problem.reference, sandbox) if problem.reference else None
     if reference is not None and reference.passed:
@@ -136,7 +136,7 @@ def _root(text: str) -> Root:
 def _read(result: SandboxResult) -> ProgramOutcome:
     """The verdict that the tests wrote. Where they wrote none, the program has kept them from it."""
     if result.state in _NOBODYS_FAULT:
-        return ProgramOutcome(None, f"the sandbox: {result.state.value} {result.reason}".strip(), unsaid=True)
+        return ProgramOutcome(None, f"the sandbox: {result.state.value} {result.reason}".strip(), sandbox_failed=True)
     try:
         verdict = json.loads(result.stdout)
     except ValueError:

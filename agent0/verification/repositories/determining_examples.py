@@ -70,9 +70,9 @@ class DeterminingExamples:
             return False, str(error), 0.0
         sources = [self.files[self.hidden.path], *(text.encode() for text in self.hidden.versions)]
         modules, files = self._versions(sources, [call for call, _ in examples])
-        values, problem, unsaid = await values_of(modules, files, sandbox, self.seconds)
+        values, problem, sandbox_failed = await values_of(modules, files, sandbox, self.seconds)
         if problem:
-            return (None, problem, None) if unsaid else (False, problem, 0.0)
+            return (None, problem, None) if sandbox_failed else (False, problem, 0.0)
         right, *wrong = values
         for (call, expected), text in zip(examples, right, strict=True):
             if not is_same(expected, text):
@@ -130,9 +130,11 @@ class DeterminingExamples:
         if not program:
             return "", "the model that reads docstrings wrote no function"
         calls = ModuleCalls(module="written", prelude="", calls=self.hidden.calls)
-        values, problem, unsaid = await values_of([calls], {"written.py": program.encode()}, sandbox, self.seconds)
+        values, problem, sandbox_failed = await values_of(
+            [calls], {"written.py": program.encode()}, sandbox, self.seconds
+        )
         if problem:
-            return ("", problem) if unsaid else (f"as a model reads it {problem}", "")
+            return ("", problem) if sandbox_failed else (f"as a model reads it {problem}", "")
         wrong = sum(not is_same(text, value) for (_, text), value in zip(self.hidden.calls, values[0], strict=True))
         return f"as a model reads it {wrong} of {len(values[0])} calls give another value" if wrong else "", ""
 

@@ -55,11 +55,11 @@ sys.exit(subprocess.run(script, cwd="/app", env=env, stdin=subprocess.DEVNULL).r
 
 @dataclass(frozen=True)
 class HarborReward:
-    """What tests gave: a finite ``reward``, None where they gave none, and ``why``. ``unsaid``: the sandbox failed."""
+    """What tests gave: a finite ``reward``, None where they gave none, and ``why``, which may be the sandbox."""
 
     reward: float | None
     why: str
-    unsaid: bool = False
+    sandbox_failed: bool = False
 
 
 def own_files(files: Files) -> dict[str, bytes]:
@@ -81,7 +81,7 @@ async def harbor_reward(script: str, work: Files, tests: Files, sandbox: Sandbox
     """Run the tests of a task on the work folder; errors as for ``run_script``."""
     result = await run_script(script, {**own_files(work), **tests}, sandbox, seconds)
     if result.state in _NOBODYS_FAULT:
-        return HarborReward(None, f"the sandbox: {result.state.value} {result.reason}".strip(), unsaid=True)
+        return HarborReward(None, f"the sandbox: {result.state.value} {result.reason}".strip(), sandbox_failed=True)
     if result.state is ToolState.TIMEOUT:
         return HarborReward(None, "its tests hang")
     return reward_in(result.files)

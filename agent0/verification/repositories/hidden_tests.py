@@ -35,7 +35,7 @@ class TestRun:
     functions each called, where they were watched, and ``inputs``: arguments of module functions, by file and name, as
     they are written; ``broken``: files that cannot be imported, with the reason;
     ``problem``: why the run as a whole says nothing (it hangs, ends its own process), empty where it came to its end;
-    ``unsaid``: the sandbox itself failed."""
+    ``sandbox_failed``: the sandbox itself failed."""
 
     __test__ = False
 
@@ -46,7 +46,7 @@ class TestRun:
     inputs: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     broken: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
-    unsaid: bool = False
+    sandbox_failed: bool = False
 
     @property
     def passed(self) -> frozenset[str]:
@@ -85,7 +85,7 @@ async def run_hidden_tests(
     call = SandboxCall("python", program, files, wall_s=WAITING * seconds + GRACE_S, mem_mib=MEM_MIB, root=ROOT)
     result = await sandbox.call(call)
     if result.state in _NOBODYS_FAULT:
-        return TestRun(problem=f"the sandbox: {result.state.value} {result.reason}".strip(), unsaid=True)
+        return TestRun(problem=f"the sandbox: {result.state.value} {result.reason}".strip(), sandbox_failed=True)
     try:
         report = json.loads(zlib.decompress(base64.b85decode(result.stdout)))
     except (ValueError, zlib.error):

@@ -167,9 +167,9 @@ class HiddenValues:
             SandboxUnavailableError: there is no sandbox.
         """
         files = {path: data for path, data in code.items() if path.partition("/")[0] in self.packages and "/" in path}
-        values, problem, unsaid = await values_of(self.modules, files, sandbox, self.seconds)
+        values, problem, sandbox_failed = await values_of(self.modules, files, sandbox, self.seconds)
         if problem:
-            return (None, problem, None) if unsaid else (False, problem, 0.0)
+            return (None, problem, None) if sandbox_failed else (False, problem, 0.0)
         texts = [value for part in values for value in part]
         expected = [value for entry in self.modules for _, value in entry.calls]
         names = [f"{entry.module.rpartition('.')[2]}: {call}" for entry in self.modules for call, _ in entry.calls]

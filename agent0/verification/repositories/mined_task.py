@@ -148,8 +148,8 @@ class HiddenTests:
         """Whether all of them pass on ``code``, why not, and the share of the failing ones that pass now, less those
         that it breaks. None where the sandbox itself failed. Errors as for ``run``."""
         run = await self.run(code, sandbox, messages=False)
-        if run.unsaid or run.problem:
-            return (None, run.problem, None) if run.unsaid else (False, run.problem, 0.0)
+        if run.sandbox_failed or run.problem:
+            return (None, run.problem, None) if run.sandbox_failed else (False, run.problem, 0.0)
         failed = [test for test in self.tests if run.outcomes.get(test) != "passed"]
         why = f"{len(failed)} of {len(self.tests)} tests fail, such as {failed[0]}" if failed else ""
         return not failed, why, mended_share(self.failing, failed)

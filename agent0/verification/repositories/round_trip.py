@@ -140,9 +140,9 @@ class RoundTrip:
             return "", "the model that reads docstrings wrote no function"
         calls = ModuleCalls(module="written.function", prelude="", calls=docstring.function.calls)
         files = {"written/__init__.py": b"", "written/function.py": program.encode()}
-        values, problem, unsaid = await values_of([calls], files, sandbox, self.seconds)
+        values, problem, sandbox_failed = await values_of([calls], files, sandbox, self.seconds)
         if problem:
-            return ("", problem) if unsaid else (f"as a model reads it {problem}", "")
+            return ("", problem) if sandbox_failed else (f"as a model reads it {problem}", "")
         pairs = zip(docstring.function.calls, values[0], strict=True)
         wrong = sum(not is_same(expected, text) for (_, expected), text in pairs)
         return f"as a model reads it {wrong} of {len(values[0])} calls give another value" if wrong else "", ""

@@ -91,9 +91,9 @@ class SeededDefects:
             clean = not self.hidden.defects
             return clean, "it is right, and passed" if clean else "no defect is named", float(clean)
         modules = self._calls(claims)
-        values, problem, unsaid = await values_of(modules, self._files(), sandbox, self.seconds)
+        values, problem, sandbox_failed = await values_of(modules, self._files(), sandbox, self.seconds)
         if problem:
-            return (None, problem, None) if unsaid else (False, problem, 0.0)
+            return (None, problem, None) if sandbox_failed else (False, problem, 0.0)
         texts = [text for part in values for text in part]
         right, reviewed, again = (texts[at * len(claims) : (at + 1) * len(claims)] for at in range(3))
         wrong = [_is_wrong(*each) for each in zip(right, reviewed, again, strict=True)]

@@ -67,9 +67,9 @@ class SimplerCode:
         if why and not share:
             return False, why, 0.0
         drawn = self._drawn(fingerprint(files))
-        changed, problem, unsaid = await values_of([*self.hidden.calls, *drawn], files, sandbox, self.seconds)
+        changed, problem, sandbox_failed = await values_of([*self.hidden.calls, *drawn], files, sandbox, self.seconds)
         if problem:
-            return (None, problem, None) if unsaid else (False, problem, 0.0)
+            return (None, problem, None) if sandbox_failed else (False, problem, 0.0)
         before, problem, _ = await values_of(drawn, self.before, sandbox, self.seconds)
         if problem:
             return None, problem, None

@@ -87,14 +87,14 @@ class SimplerFunction:
         """Whether all calls give the same."""
         rng = random.Random(f"{self.hidden.module} {fingerprint({self.hidden.path: data})}")
         drawn = [varied(rng.choice(self.hidden.calls)[0], rng) for _ in range(DRAWN)]
-        before, problem, unsaid = await self._values(drawn, self.files[self.hidden.path], sandbox)
-        if unsaid:
+        before, problem, sandbox_failed = await self._values(drawn, self.files[self.hidden.path], sandbox)
+        if sandbox_failed:
             return None, problem
         pairs = [] if problem else zip(drawn, before[0], strict=True)  # else one of them takes too long as it was
         expected = [*self.hidden.calls, *((call, text) for call, text in pairs if is_readable(text))]
-        values, problem, unsaid = await self._values([call for call, _ in expected], data, sandbox)
+        values, problem, sandbox_failed = await self._values([call for call, _ in expected], data, sandbox)
         if problem:
-            return None if unsaid else False, problem
+            return None if sandbox_failed else False, problem
         wrong = [call for (call, text), value in zip(expected, values[0], strict=True) if not is_same(text, value)]
         return not wrong, f"{len(wrong)} of {len(expected)} calls give another value" if wrong else ""
 
@@ -113,8 +113,8 @@ class SimplerFunction:
         run = await run_hidden_tests(
             tree.files, (tree.root,), hidden.modules, sandbox, hidden.seconds, hidden.tests, messages=False
         )
-        if run.unsaid or run.problem:
-            return None if run.unsaid else False, run.problem
+        if run.sandbox_failed or run.problem:
+            return None if run.sandbox_failed else False, run.problem
         failed = set(hidden.tests) - run.passed
         return not failed, f"{len(failed)} of {len(hidden.tests)} tests fail, such as {min(failed)}" if failed else ""
 

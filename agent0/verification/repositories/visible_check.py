@@ -84,7 +84,7 @@ async def _tests(task: Task, before: Files, work: Files, sandbox: Sandbox) -> Te
         return TestRun()
     files = SourceTree({path: data for path, data in work.items() if not is_test(path)} | tests)
     run = await run_hidden_tests(files.files, (files.root,), modules, sandbox, SECONDS)
-    if run.unsaid:
+    if run.sandbox_failed:
         raise TransientError("The sandbox did not run the visible tests.", run.problem)
     return run
 
@@ -100,8 +100,8 @@ async def _calls(task: Task, work: Files, sandbox: Sandbox) -> tuple[int, list[s
         for call in calls
     ]
     code = {path: data for path, data in work.items() if path.startswith(f"{package}/")}
-    values, problem, unsaid = await values_of(modules, code, sandbox, SECONDS)
-    if unsaid:
+    values, problem, sandbox_failed = await values_of(modules, code, sandbox, SECONDS)
+    if sandbox_failed:
         raise TransientError("The sandbox did not make the calls of the statement.", problem)
     if problem:
         return 0, [problem]

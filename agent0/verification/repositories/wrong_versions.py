@@ -80,9 +80,9 @@ class WrongVersions:
         except FormError as error:
             return False, str(error), 0.0
         modules, files = self._versions(assertions)
-        values, problem, unsaid = await values_of(modules, files, sandbox, self.seconds)
+        values, problem, sandbox_failed = await values_of(modules, files, sandbox, self.seconds)
         if problem:
-            return (None, problem, None) if unsaid else (False, problem, 0.0)
+            return (None, problem, None) if sandbox_failed else (False, problem, 0.0)
         texts = iter(values)
         right = self._by_assertion(assertions, texts)
         if wrong := [each for each in assertions if not is_same(each.expected, right[each])]:

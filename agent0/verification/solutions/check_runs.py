@@ -39,7 +39,7 @@ with tempfile.TemporaryFile(dir="/tmp") as out:
 """
 
 
-class UnsaidError(Exception):
+class SandboxFailedError(Exception):
     """The sandbox itself failed; the message says how."""
 
 
@@ -51,12 +51,12 @@ def quoted(path: str) -> str:
 @dataclass(frozen=True)
 class CheckRun:
     """How a check ended: its exit code ``rc`` (None: it did not end by itself) and the end of its ``output``.
-    ``problem``: why it says nothing about the code, empty where it does; ``unsaid``: the sandbox itself failed."""
+    ``problem``: why it says nothing about the code, empty where it does, which may be the sandbox."""
 
     rc: int | None = None
     output: str = ""
     problem: str = ""
-    unsaid: bool = False
+    sandbox_failed: bool = False
 
     @property
     def passes(self) -> bool:
@@ -97,7 +97,7 @@ class RepositoryCheck:
         )
         if result.state in _NOBODYS_FAULT:
             why = f"the sandbox: {result.state.value} {result.reason}".strip()
-            return CheckRun(problem=why, unsaid=result.state is not ToolState.REFUSED)
+            return CheckRun(problem=why, sandbox_failed=result.state is not ToolState.REFUSED)
         if result.state is ToolState.TIMEOUT:
             return CheckRun(problem=f"it did not end within {self.seconds:g} s")
         try:

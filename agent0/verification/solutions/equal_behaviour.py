@@ -71,7 +71,7 @@ async def behaviour_vote(
     """Vote on whether the public functions in ``paths`` give what they gave; the reason counts what was compared.
 
     Raises:
-        UnsaidError: the sandbox failed. SandboxUnavailableError: there is none.
+        SandboxFailedError: the sandbox failed. SandboxUnavailableError: there is none.
     """
     functions = _functions(before, after, paths)
     rng = random.Random(fingerprint({path: after.get(path, b"") for path in paths}))

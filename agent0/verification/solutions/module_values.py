@@ -7,7 +7,7 @@ from agent0.tools.builtin.run_tests import PYTEST
 from agent0.tools.snapshots import Files
 from agent0.verification.repositories.hidden_values import ModuleCalls, values_of
 from agent0.verification.repositories.source_tree import SourceTree
-from agent0.verification.solutions.check_runs import UnsaidError
+from agent0.verification.solutions.check_runs import SandboxFailedError
 from agent0.verification.solutions.repository_job import RepositoryJob
 
 CALLS_S = 10.0
@@ -26,14 +26,14 @@ async def module_values(
     """Make ``calls`` on ``files``; returns the text of each value by module, or why there is none.
 
     Raises:
-        UnsaidError: the sandbox failed. SandboxUnavailableError: there is none.
+        SandboxFailedError: the sandbox failed. SandboxUnavailableError: there is none.
     """
     if not calls:
         return [], ""
     src = bool(SourceTree(files).root)
     flat = {path.removeprefix("src/") if src else path: data for path, data in files.items()}
     root = Root(modules=tuple(dict.fromkeys((*PYTEST, *job.modules))))
-    values, problem, unsaid = await values_of(calls, flat, sandbox, min(job.seconds, CALLS_S), root)
-    if unsaid:
-        raise UnsaidError(problem)
+    values, problem, sandbox_failed = await values_of(calls, flat, sandbox, min(job.seconds, CALLS_S), root)
+    if sandbox_failed:
+        raise SandboxFailedError(problem)
     return values, problem

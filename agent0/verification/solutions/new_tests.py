@@ -9,7 +9,7 @@ from agent0.events.values import Vote
 from agent0.ports.sandbox import Sandbox
 from agent0.tools.snapshots import Files
 from agent0.verification.repositories.source_tree import is_test
-from agent0.verification.solutions.check_runs import CheckRun, RepositoryCheck, UnsaidError, quoted
+from agent0.verification.solutions.check_runs import CheckRun, RepositoryCheck, SandboxFailedError, quoted
 from agent0.verification.solutions.code_measures import parsed
 from agent0.verification.solutions.patches import changed_paths
 from agent0.verification.solutions.repository_job import RepositoryJob
@@ -26,7 +26,7 @@ async def new_test_votes(
     """Vote on tests of ``after`` that ``before`` lacks, where the check ended as ``last`` says.
 
     Raises:
-        UnsaidError: the sandbox failed. SandboxUnavailableError: there is none.
+        SandboxFailedError: the sandbox failed. SandboxUnavailableError: there is none.
     """
     runs = [await _run(job.runs, after, sandbox) for _ in range(AGAIN)]
     steady = all((run.passes, run.tests) == (last.passes, last.tests) for run in runs)
@@ -47,8 +47,8 @@ async def new_test_votes(
 
 async def _run(check: RepositoryCheck, files: Files, sandbox: Sandbox) -> CheckRun:
     run = await check.run(files, sandbox)
-    if run.unsaid:
-        raise UnsaidError(run.problem)
+    if run.sandbox_failed:
+        raise SandboxFailedError(run.problem)
     return run
 
 

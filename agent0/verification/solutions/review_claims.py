@@ -61,7 +61,7 @@ async def review_votes(job: RepositoryJob, before: Files, base: Files, work: Fil
     no such place, None where nothing was shown. ``base`` is the earlier version, empty where none is known.
 
     Raises:
-        UnsaidError: the sandbox failed. SandboxUnavailableError: there is none.
+        SandboxFailedError: the sandbox failed. SandboxUnavailableError: there is none.
     """
     data = work.get(REVIEW, b"")
     if not data or len(data) > LARGEST:

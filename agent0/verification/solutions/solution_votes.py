@@ -14,7 +14,7 @@ from agent0.ports.sandbox import Sandbox
 from agent0.tasks.mining.mutations import compiles, mutated, mutations_of
 from agent0.tools.snapshots import Files
 from agent0.verification.repositories.code_measures import measures_of
-from agent0.verification.solutions.check_runs import NO_TESTS, CheckRun, RepositoryCheck, UnsaidError, quoted
+from agent0.verification.solutions.check_runs import NO_TESTS, CheckRun, RepositoryCheck, SandboxFailedError, quoted
 from agent0.verification.solutions.code_measures import (
     docstring_fault,
     parsed,
@@ -49,11 +49,11 @@ class Solution:
         """Run the check, or another.
 
         Raises:
-            UnsaidError: the sandbox failed. SandboxUnavailableError: there is none.
+            SandboxFailedError: the sandbox failed. SandboxUnavailableError: there is none.
         """
         run = await (check or self.job.runs).run(files, self.sandbox)
-        if run.unsaid:
-            raise UnsaidError(run.problem)
+        if run.sandbox_failed:
+            raise SandboxFailedError(run.problem)
         return run
 
     @property
@@ -72,7 +72,7 @@ async def solution_votes(job: RepositoryJob, before: Files, work: Files, sandbox
     first.
 
     Raises:
-        UnsaidError: the sandbox failed. SandboxUnavailableError: there is none.
+        SandboxFailedError: the sandbox failed. SandboxUnavailableError: there is none.
     """
     solution = Solution(job, before, patched(job.verb, before, work), sandbox)
     if not solution.changed:

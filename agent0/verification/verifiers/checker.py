@@ -74,7 +74,7 @@ async def fault_of_checker(task: Task, sandbox: Sandbox) -> Fault | None:
         return "weak_check", f"its checker may run what an answer says: {', '.join(names)}"
     reference, _ = await output_of(task.program, sandbox)
     outcome = await _checked(task, reference, sandbox) if reference is not None else None
-    if reference is None or outcome is None or outcome.unsaid:
+    if reference is None or outcome is None or outcome.sandbox_failed:
         return None
     if not outcome.passed:
         return "broken_program", f"its checker does not accept its own answer: {outcome.reason}"[:300]
@@ -106,7 +106,7 @@ def _lax(answer: str) -> Fault:
 
 
 def _undecided(outcome: ProgramOutcome) -> Fault | None:
-    if outcome.unsaid or outcome.passed is False:
+    if outcome.sandbox_failed or outcome.passed is False:
         return None
     return "broken_program", f"its checker does not decide: {outcome.reason}"[:300]
 

@@ -30,6 +30,6 @@ async def _verdict(sandbox: Sandbox, repository: Repository, answer: str | None,
     solution = MinedSolution.model_validate_json(artifacts.get(repository.hidden))
     work, tests = load(answered_folder(answer), artifacts), load(solution.frame, artifacts)
     result = await harbor_reward(solution.script, work, tests, sandbox, solution.seconds)
-    if result.unsaid:
+    if result.sandbox_failed:
         return Verdict(None, result.why)
     return Verdict(result.reward is not None and result.reward >= FULL, result.why)

@@ -8,7 +8,7 @@ from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.tools.snapshots import answered_folder, load
 from agent0.verification.panel import VerificationContext
-from agent0.verification.solutions.check_runs import UnsaidError
+from agent0.verification.solutions.check_runs import SandboxFailedError
 from agent0.verification.solutions.repository_job import RepositoryJob
 from agent0.verification.solutions.review_claims import review_votes
 from agent0.verification.solutions.solution_votes import solution_votes
@@ -37,7 +37,7 @@ async def _verdict(sandbox: Sandbox, repository: Repository, answer: str | None,
             votes = await review_votes(job, before, load(job.base, artifacts), work, sandbox)
         else:
             votes = await solution_votes(job, before, work, sandbox)
-    except UnsaidError as error:
+    except SandboxFailedError as error:
         return Verdict(None, str(error)[:200])
     return _of_votes(votes)
 

@@ -73,7 +73,7 @@ async def fault_of_tests(task: Task, sandbox: Sandbox) -> Fault | None:
     if problem is None:
         return None
     outcome = await check(problem, task.program, sandbox)
-    if outcome.unsaid:
+    if outcome.sandbox_failed:
         return None
     if not outcome.passed:
         return "broken_program", f"its program does not pass its own tests: {outcome.reason}"[:300]

@@ -188,7 +188,7 @@ async def _texts(
 ) -> list[str] | None:
     """The texts of values; None where the calls do not come to their end."""
     calls = ModuleCalls(module=module, prelude=prelude, calls=tuple((call, "") for call in expressions))
-    values, problem, unsaid = await values_of([calls], files, sandbox, BATCH_S)
-    if unsaid:
+    values, problem, sandbox_failed = await values_of([calls], files, sandbox, BATCH_S)
+    if sandbox_failed:
         raise DependencyError("The sandbox", problem, "Try again.")
     return None if problem else values[0]
