@@ -64,7 +64,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3
 TORCH_INDEX ?=
 EXTRAS ?=
-PYTEST_ARGS ?= -n 4
+PYTEST_ARGS ?= -n 5
 RUN_ARGS ?=
 INTEGRATIONS ?= $(notdir $(patsubst %/.,%,$(wildcard integrations/*/.)))
 
@@ -233,7 +233,8 @@ crash: setup .venv/.ready-dev
 	$(BIN)/python -m pytest -m slow tests/test_crash_loops.py tests/test_long_run.py tests/test_processes.py \
 		tests/test_processes_tiny.py tests/test_experiment_kills.py tests/test_embedding.py tests/engine/test_saving.py \
 		tests/test_why_cli.py tests/test_climb_retrained.py tests/bus/test_episode_kills.py
-	$(BIN)/python -m pytest -m slow tests/archive tests/engine/test_crew.py tests/test_past.py tests/test_long_model.py tests/test_run_failure.py tests/test_tool_serving.py tests/test_turn_values.py
+	$(BIN)/python -m pytest -m slow tests/archive tests/engine/test_crew.py tests/test_past.py tests/test_long_model.py tests/test_run_failure.py tests/test_tool_serving.py tests/test_turn_values.py \
+		tests/test_two_hosts.py tests/test_documents.py
 
 # Four hosts in network namespaces: 50 kills, then speed, another version, cost, artifacts. Needs ip and unshare.
 cluster: setup .venv/.ready-dev

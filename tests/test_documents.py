@@ -328,6 +328,7 @@ def test_a_fork_keeps_its_documents_and_may_take_others(folder: Path, tmp_path: 
     assert other.documents.sha256 not in ("", parent.documents.sha256)
 
 
+@pytest.mark.slow  # `make crash`, 13 s
 def test_a_killed_run_goes_on_with_the_same_documents_only(tmp_path: Path) -> None:
     """Killed while no verdict was given. What changed meanwhile is named."""
     folder, home = folder_of(tmp_path / "ships"), tmp_path / "home"

@@ -15,6 +15,7 @@ HERE = [name for kind, words in KINDS.items() if kind != "projector" for name in
 """Handlers of the two hosts."""
 
 
+@pytest.mark.slow  # `make crash`, 21 s
 @pytest.mark.timeout(600)
 async def test_a_run_over_two_hosts_without_a_folder_in_common(tmp_path: Path, nats_server: Server) -> None:
     password = {role: nats_server.password(role).get_secret_value() for role in ("admin", "app")}
