@@ -212,19 +212,19 @@ def _verify(run: RunState, ports: RolloutPorts) -> Verify:
 
 
 async def attempt_task(
-    task: Task, conditions: Conditions, verify: Verify, asked: Task | None = None
+    task: Task, conditions: Conditions, verify: Verify, statement: Task | None = None
 ) -> tuple[AttemptResult, Verdict]:
     """Attempt ``task`` once as a run's student does, over turns in its work folder where it has one; returns the
-    attempt and its verdict on ``task``. ``asked`` is how the student is asked for it, None: as it is. Errors as for
+    attempt and its verdict on ``task``. ``statement`` is how the student is asked for it, None: as it is. Errors as for
     ``solve_item``."""
-    asked = asked or task
+    statement = statement or task
     config = student_of(conditions.config, task)
     conditions = replace(conditions, config=config, prefill=conditions.prefill if config.uses_tools else "")
     if task.row and task.row.repository:
         keep_repository(task.row.repository, verify.files(), conditions.artifacts)
-        conditions = replace(conditions, start=start_folder(asked), by_files=True)
+        conditions = replace(conditions, start=start_folder(statement), by_files=True)
     async with in_episode(task, conditions, verify.context.environments) as ports:
-        solved = await solve(asked, student_prompt(ports.config, task.domain, long=task.kind == "long"), ports)
+        solved = await solve(statement, student_prompt(ports.config, task.domain, long=task.kind == "long"), ports)
     if program := program_of(task, _written(solved)):
         solved = replace(solved, answer=program, end="answered" if solved.end in UNANSWERED else solved.end)
     return solved, await verify.verdict(task, solved.answer, conditions.artifacts)

@@ -22,9 +22,9 @@ Opened = Callable[[Episode], AbstractAsyncContextManager[OpenEpisode]]
 
 
 async def add_episodes(
-    path: Path, count: int, opened: Opened, like: EpisodeTask, told: ResetOptions, beside: Path | None = None
+    path: Path, count: int, opened: Opened, like: EpisodeTask, resets: ResetOptions, beside: Path | None = None
 ) -> list[TriedTask]:
-    """Write the seeds below ``count`` that are tasks ``like`` this one, ``told`` so, to the folder ``path``; returns
+    """Write the seeds below ``count`` that are tasks ``like`` this one, ``resets`` their options, to ``path``; returns
     all that were tried. Nothing is kept where none is a task. What the folder ``beside`` holds is moved there, too.
 
     Raises:
@@ -33,7 +33,7 @@ async def add_episodes(
     """
     tasks, tried = dict[str, EpisodeTask](), list[TriedTask]()
     for seed in range(count):
-        options = {name: values[seed % len(values)] for name, values in told.items()}
+        options = {name: values[seed % len(values)] for name, values in resets.items()}
         episode = like.episode.model_copy(update={"seed": seed, "options": options})
         episode, statement, why = await _first_statement(opened, episode)
         why = why or ("it asks what an earlier one asks" if normal(statement) in tasks else "")

@@ -23,11 +23,11 @@ async def add_openenv(
     *,
     steps: bool = False,
     right: float | None = None,
-    told: ResetOptions | None = None,
+    resets: ResetOptions | None = None,
 ) -> tuple[Path, list[TriedTask]]:
     """Add the episodes of the seeds below ``count`` at ``url`` as the environment ``name``; empty: as the server calls
     itself. ``question`` is the field of an observation that asks, ``steps``: an episode goes over several, ``right``:
-    from which reward on it is right, ``told``: what each reset is told. Returns where they are and all that were
+    from which reward on it is right, ``resets``: what each reset is told. Returns where they are and all that were
     tried; nothing is kept where none is a task.
 
     Raises:
@@ -43,4 +43,4 @@ async def add_openenv(
     tools = "steps" if steps else ""
     episode = Episode(url=url, seed=0, question=question, action=action, tools=tools, right=right)
     like = EpisodeTask(id="", environment=about.name, version=about.version or "", statement="", episode=episode)
-    return path, await add_episodes(path, count, servers.opened, like, told or {})
+    return path, await add_episodes(path, count, servers.opened, like, resets or {})

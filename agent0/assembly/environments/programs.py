@@ -39,10 +39,10 @@ async def add_program(
     packages: Sequence[str],
     report: Callable[[str], None],
     python: str = sys.executable,
-    told: ResetOptions | None = None,
+    resets: ResetOptions | None = None,
 ) -> tuple[Path, list[TriedTask]]:
     """Install ``packages`` for ``program`` with ``python``, and add its episodes of the numbers below ``count`` as the
-    environment ``called``, ``like`` this one, resets ``told`` so. Returns where they are and all that were tried;
+    environment ``called``, ``like`` this one, ``resets`` its options. Returns where they are and all that were tried;
     nothing is kept where none is a task.
 
     Raises:
@@ -63,7 +63,7 @@ async def add_program(
         episode = like.model_copy(update={"url": f"{program.kind}:{called}", "program": program_digest(adding)})
         task = await _task(about, episode)
         opened, most = partial(_opened, programs, f"{program.kind}:{adding.name}"), min(count, about.tasks or count)
-        return path, await add_episodes(path, most, opened, task, told or {}, adding)
+        return path, await add_episodes(path, most, opened, task, resets or {}, adding)
     except OSError as error:
         raise DependencyError(f"The folder {path}", f"{error.strerror}.", "Free some space.") from error
     finally:

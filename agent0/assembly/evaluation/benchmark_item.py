@@ -90,7 +90,7 @@ class FolderRounds:
     says)."""
 
     artifacts: Scratch = field(default_factory=Scratch)
-    asked: Task | None = None
+    statement: Task | None = None
 
 
 async def score_samples(
@@ -154,7 +154,7 @@ async def _in_folder(
     if conditions.config.provider == "scripted" and start_folder(task):
         conditions = replace(conditions, model=ReplayedTurns(await asyncio.to_thread(reference_turns, task, files)))
     verify = Verify(bench.verifier, VerificationContext(environments=bench.environments), lambda: files)
-    solved, verdict = await attempt_task(task, conditions, verify, rounds.asked)
+    solved, verdict = await attempt_task(task, conditions, verify, rounds.statement)
     metrics = {} if verdict.credit is None else {"credit": verdict.credit}
     if bench.plan.control:
         metrics["visible"] = await _seen(bench, task, answered_folder(solved.answer), rounds)
@@ -170,7 +170,7 @@ async def _seen(bench: BenchmarkContext, task: Task, left: Artifact | None, roun
         assert task.row is not None and task.row.repository is not None  # noqa: S101 - read so
         row = task.row.model_copy(update={"repository": task.row.repository.model_copy(update={"tree": tree})})
         question = refined_question(task, before, work, check)
-        rounds.asked = task.model_copy(update={"question": question, "row": row})
+        rounds.statement = task.model_copy(update={"question": question, "row": row})
     return check.score
 
 

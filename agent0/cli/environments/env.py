@@ -84,22 +84,22 @@ def openenv(
     package is installed in the data folder and served from there, as your user. Options are told at each reset, values
     of one key in turn; of a package, app=MODULE:NAME is its application, and those in capitals are variables of its
     process. Exit code 1 where none is a task."""
-    settings, told = flags.settings(None, pairs), dict[str, list[JsonValue]]()
+    settings, resets = flags.settings(None, pairs), dict[str, list[JsonValue]]()
     for key, value in pairs_of(options):
-        told.setdefault(key, []).append(value)
+        resets.setdefault(key, []).append(value)
     if url.partition("://")[0] in ("http", "https", "ws", "wss"):
         _show(
             *console.run_async(
-                lambda: add_openenv(settings, url, name, count, question, steps=steps, right=right, told=told)
+                lambda: add_openenv(settings, url, name, count, question, steps=steps, right=right, resets=resets)
             ),
             as_json,
         )
         return
-    own = {key: told.pop(key)[-1] for key in [*told] if key == "app" or key.isupper()}
+    own = {key: resets.pop(key)[-1] for key in [*resets] if key == "app" or key.isupper()}
     like = Episode(url="", seed=0, question=question, action="", tools="steps" if steps else "", right=right)
     distribution = re.split(r"[\[<>=!~ @#]", Path(url).name)[0]
     program = EnvironmentProgram(kind="openenv", name=distribution, options=own)
-    _add(settings, program, name or distribution, count, like, (url, *(packages or ())), python, as_json, told)
+    _add(settings, program, name or distribution, count, like, (url, *(packages or ())), python, as_json, resets)
 
 
 def gym(
@@ -149,11 +149,11 @@ def _add(
     packages: Sequence[str],
     python: str,
     as_json: bool,
-    told: ResetOptions | None = None,
+    resets: ResetOptions | None = None,
 ) -> None:
     called = re.sub("[^a-z0-9_-]+", "-", name.lower()).strip("-_")[:63]
     result = console.run_async(
-        lambda: add_program(settings, program, called, count, like, packages, console.say, python, told)
+        lambda: add_program(settings, program, called, count, like, packages, console.say, python, resets)
     )
     _show(*result, as_json)
 
