@@ -1,18 +1,19 @@
 """Whether environments of others run here, and our server there: ``make environments`` adds some of OpenEnv, gymnasium,
 verifiers and Harbor as their authors wrote them, has a student that draws its actions play them, kills what serves them
 and then the run, and resumes it; has OpenEnv's own client and validator ask our server; and writes the tables of
-docs/results/environments.md."""
+docs/results/environments.md. ``python -m benchmarks.environments --model NAME`` scores a language model on them."""
 
 import argparse
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +38,9 @@ SOURCES = {
 SMALL = {"ITERATIONS": "1", "TASKS": "4", "ATTEMPTS": "4", "EVALUATION__VALIDATION": "1", "EVALUATION__TEST": "0"}
 SMALL |= {"STUDENT__MAX_TURNS": "64", "STUDENT__MAX_CALLS": "64"}
 EPISODES = 50
+COOKBOOK = ("harbor", "cookbook:harbor_cookbook/recipes")
+KILLED_S = 45.0
+"""After how long a model is killed, in the middle of episodes."""
 
 
 @dataclass(frozen=True)
@@ -220,14 +224,48 @@ def table(runs: dict[Foreign, PlayedRun]) -> str:
     return "\n".join((*lines, ""))
 
 
+def scored(name: str, model: str) -> dict[str, float]:
+    """What ``model`` scores on all tasks of an added environment, by a command that is killed once, and resumed."""
+    command = [sys.executable, "-m", "agent0", "bench", "run"]
+    words = [str(HOME / "environments" / name), "--profile", "qwen", "--model", model]
+    environment = os.environ | {"AGENT0_HOME": str(HOME)}
+    with subprocess.Popen([*command, *words], env=environment, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stderr is not None
+        identity = re.search(r"bench-\w+", process.stderr.readline())
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(KILLED_S)
+        process.kill()
+    assert identity is not None
+    resumed = [*command, "--resume", identity[0], "--json"]
+    done = subprocess.run(resumed, env=environment, stdout=subprocess.PIPE, cwd=ROOT, check=True)
+    report = json.loads(done.stdout)
+    scores: dict[str, float] = report["results"][name]
+    return scores | {"n": report["n-samples"][name]["effective"]}
+
+
+def model_table(model: str) -> str:
+    """A row for each environment of others: what ``model`` solves with tools, and how sure that is."""
+    environments = {foreign.name: foreign.title for foreign in PLAYED} | {"cookbook": "Harbor `simple-task`"}
+    add("cookbook", *COOKBOOK)
+    lines = [f"| environment, {model} | tasks | right | 95 % |", f"|{'---|' * 4}"]
+    for name, title in environments.items():
+        score = scored(name, model)
+        right, low, high = (score[f"{key},tools"] for key in ("acc", "acc_lower95", "acc_upper95"))
+        lines.append(f"| {title} | {score['n']:.0f} | {right * score['n']:.0f} | {low:.2f} to {high:.2f} |")
+    return "\n".join((*lines, ""))
+
+
 def main() -> None:
     """Play, print and, with ``--write``, keep the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="write docs/results/environments.md")
+    parser.add_argument("--model", default="", help="score this one on environments that were played before")
     arguments = parser.parse_args()
+    if arguments.model:
+        return print(model_table(arguments.model))
     right, verdict = driven()
     runs = {foreign: asyncio.run(play(foreign)) for foreign in PLAYED}
-    tasks = len(list((add("cookbook", "harbor", "cookbook:harbor_cookbook/recipes") / "tasks").iterdir()))
+    tasks = len(list((add("cookbook", *COOKBOOK) / "tasks").iterdir()))
     found = table(runs) + (
         f"\nOn our server {right} of {EPISODES} episodes of OpenEnv's client ({OPENENV}) are rewarded rightly; its\n"
         f"validator {verdict}. Of Harbor's cookbook {tasks} task is added.\n"

@@ -7,8 +7,9 @@ from typing import Literal
 import pytest
 
 from agent0.events.values import Turn
-from agent0.ports.models import Generation
+from agent0.ports.models import Generation, ToolSpec
 from agent0.rollout.parsing import LONGEST, parse_turn
+from agent0.rollout.prompts import prompt, render
 from agent0.rollout.student import specs_of
 from agent0.rollout.tool_prompts import delivered, opening, requested, shown, stops, toolbox, until_call
 from agent0.settings import StudentConfig
@@ -219,8 +220,50 @@ def test_a_form_of_blocks_has_no_example_in_json_where_python_is_there() -> None
     assert "sympy:" not in system.content and "Example:" not in system.content
     assert [turn.content for turn in rest] == ["Q", "```python\n1\n```", "3", "It is python.", "The question"]
     alone = shown(both, specs_of(("sympy",)), "fence")
-    assert "- sympy:" in alone[0].content and len(alone) == len(both)
+    assert "- sympy:" in alone[0].content and [turn.content for turn in alone][-2:] == ["It is sympy.", "The question"]
     assert len(shown(both, specs_of(("python", "sympy")), "actions")) == len(both)
+
+
+def spec(name: str, **types: str) -> ToolSpec:
+    properties = {argument: {"type": kind} for argument, kind in types.items()}
+    return ToolSpec(name, f"Does {name}.", {"properties": properties, "required": list(types)})
+
+
+ENVIRONMENT = (
+    spec("update_reservation_flights", reservation="string", cabin="string"),
+    spec("done"),
+    spec("act", way="integer"),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "arguments"),
+    [
+        ('```update_reservation_flights\n{"reservation": "A", "cabin": "economy"}\n```', "update_reservation_flights",
+         {"reservation": "A", "cabin": "economy"}),
+        ("```done\n```", "done", {}),
+        ("```act\n3\n```", "act", {"way": 3}),
+        ('```act\n{"way": 3}\n```', "act", {"way": 3}),
+    ],
+)  # fmt: skip
+def test_tools_of_an_environment_are_called_by_blocks(text: str, name: str, arguments: dict[str, object]) -> None:
+    (call,) = parse_turn(text, toolbox(ENVIRONMENT), form="fence").calls
+    assert (call.name, call.arguments, call.error) == (name, arguments, "")
+
+
+def test_a_block_in_the_name_of_no_tool_is_told_so() -> None:
+    parsed = parse_turn('```move\n{"way": 3}\n```', toolbox(ENVIRONMENT), form="fence")
+    assert not parsed.calls and "no tool named move; the tools are: act, done" in parsed.errors[0]
+    assert not parse_turn('```json\n{"way": 3}\n```', toolbox(ENVIRONMENT), form="fence").errors
+
+
+def test_where_no_tool_takes_a_program_the_prompt_speaks_of_none() -> None:
+    """A small model that reads of blocks of Python writes them, and copies examples of tools that it does not have."""
+    prompted = render(prompt("full", "steps", "student", long=True), {"question": "Go."})
+    system, *rest = shown(prompted, ENVIRONMENT, "fence")
+    assert "python" not in system.content and '```act\n{"way": …}\n```' in system.content
+    assert '- act: Does act. Arguments: {"way": {"type": "integer"}}' in system.content
+    assert [turn.content for turn in rest] == ["Go."]
 
 
 @pytest.mark.parametrize(

@@ -216,6 +216,7 @@ FOLDERS: dict[str, dict[str, bytes]] = {
         "sums/series.py": b"def clip(values):\n    if not values:\n        return [min(value, 9) for value in values]\n"
         b"    else:\n        return [min(value, 9) for value in values]\n"
     },
+    "harbor": {"log.txt": b"a line\n" * 12},
     "documenting": {"sums/series.py": b"def raised(values):\n    return [value + 3 for value in values]\n"},
 }
 """Work folders that the examples of prompts begin with, by domain: those whose tasks are about files."""

@@ -15,6 +15,7 @@ from websockets.http11 import Request, Response
 
 from agent0.api.openenv import serve_openenv
 from agent0.assembly.environments.openenv import add_openenv
+from agent0.assembly.evaluation import benchmark_run
 from agent0.assembly.validate.questions import with_questions
 from agent0.assembly.validate.run_config import check_names
 from agent0.errors import Agent0Error, ConfigError, DependencyError
@@ -22,6 +23,7 @@ from agent0.events.episodes import Episode
 from agent0.events.tasks import ResultVerified, TaskAttempted, TaskProposed
 from agent0.events.values import QUESTIONS, SourceRow, Task
 from agent0.infra.models import scripted
+from agent0.infra.models.replay import Replay
 from agent0.infra.sandbox import Refusing
 from agent0.infra.storage.datasets import LocalQuestions
 from agent0.infra.web import openenv
@@ -114,6 +116,30 @@ def test_our_own_server_is_added_asked_and_judges_as_the_family_does(
     with pytest.raises(DependencyError, match="It has changed"):
         LocalQuestions().read(config.questions)
     assert agent0("env", "rm", "agent0-countdown", home=tmp_path).code == 0
+
+
+def test_a_benchmark_of_single_steps_is_decided_by_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The benchmark's judge cannot reach it: undecided would be told as wrong."""
+    replies: list[str] = []
+
+    def model(actor, models, items):  # type: ignore[no-untyped-def]
+        (_, rows), *_ = items.values()
+        replies.extend(
+            "1" if number % 2 else f"{FAMILY.solve(FAMILY.parse(row.question))}" for number, row in enumerate(rows)
+        )
+        return Replay({row.question: f"\\boxed{{{reply}}}" for row, reply in zip(rows, replies, strict=True)})
+
+    monkeypatch.setattr(benchmark_run, "_model", model)
+    with served() as url:
+        added = agent0("env", "add", "openenv", url, "--count", "8", "--json", home=tmp_path).json
+        folder = tmp_path / "environments" / added["environment"]
+        words = ("bench", "run", str(folder), "--provider", "scripted", "--json")
+        result = agent0(*words, home=tmp_path)
+    assert result.code == 0, result.err
+    right = (len(replies) + 1) // 2
+    assert len(replies) > 4 and result.json["results"][folder.name]["acc,tools"] == right / len(replies)
 
 
 SERVERS = OpenEnvServers(answer_s=10.0)

@@ -21,6 +21,7 @@ def score(n: int) -> dict[str, Any]:
     return {"benchmark": "a", "mode": "tools", "n": n, "accuracy": 0.5, "lower95": 0.4, "upper95": 0.6} | {
         "samples": 1,
         "truncated": 0,
+        "undecided": 0,
     }
 
 
@@ -52,6 +53,8 @@ def test_a_run_of_benchmarks_says_what_tools_change_and_what_it_may_not_claim() 
     assert "small differences" not in benchmark_answer({**found, "scores": [score(FEW)]})[-1]
     assert "replays references" in benchmark_answer({**found, "provider": "scripted"})[-1]
     assert benchmark_answer({**found, "scores": [], "tools_against_plain": []})[0] == "Right: nothing is scored."
+    unclear = benchmark_answer({**found, "scores": [score(40) | {"undecided": 3}]})
+    assert "Undecided, and counted as not right: a with tools 3 of 40." in unclear
     many = benchmark_answer({**found, "scores": [score(FEW)] * 6})
     assert "2 more below" in many[0] and len(many) == 3
 

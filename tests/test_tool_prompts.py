@@ -23,7 +23,7 @@ OPENINGS = {"actions": ACTION_INPUT, "brackets": "[tool_call]", FENCE: "```pytho
 @pytest.mark.parametrize("long", [False, True])
 def test_examples_of_a_prompt_make_the_same_calls_in_every_form(style: str, domain: str, long: bool, form: str) -> None:
     """What a prompt shows is what is read; in blocks of code, without those that Python has as well."""
-    specs = specs_of(ACTIONS.tools)
+    specs = specs_of(tuple(tools()) if long else ACTIONS.tools)
     plain = render(prompt(style, domain, "student", long=long), {"question": CALL})
     formed = shown(plain, specs, form)
     assert shown(plain, specs, "template") == plain == shown(plain, (), form)

@@ -38,6 +38,7 @@ def benchmark_answer(results: Row) -> list[str]:
     limits = [PUBLISHED, *_few([score["n"] for score in scored])]
     if results["provider"] == "scripted":
         limits = ["anything of a model: the scripted student replays references"]
+    lines += filter(None, [undecided_line(results)])
     return [*filter(None, [cut]), *lines, f"Not to be claimed: {'; '.join(limits)}."]
 
 
@@ -49,6 +50,17 @@ def cut_off_line(results: Row) -> str:
         for score in results["scores"]
     ]
     return truncation_line(counts, results["max_tokens"], results["max_truncated"])
+
+
+def undecided_line(results: Row) -> str:
+    """Say which answers of a benchmark run nothing could decide about, which are counted as not right; empty where
+    there is none."""
+    counts = [
+        f"{score['benchmark']} {NAMES[score['mode']]} {score['undecided']} of {score['n'] * score['samples']}"
+        for score in results["scores"]
+        if score["undecided"]
+    ]
+    return f"Undecided, and counted as not right: {', '.join(counts)}." if counts else ""
 
 
 def compared_answer(rows: Sequence[Row], before: str, after: str) -> list[str]:

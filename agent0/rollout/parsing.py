@@ -6,12 +6,12 @@ nothing and answer nothing, and so does what follows the end of the turn.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from agent0.chat_format import LONGEST_ANSWER, boxed, is_placeholder, respelled_boxes
 from agent0.events.values import ToolCall
-from agent0.ports.models import Generation
+from agent0.ports.models import Generation, ToolSpec
 from agent0.rollout.tool_prompts import FENCE
 from agent0.turns.calls.actions import labelled_answer
 from agent0.turns.calls.blocks import languages, tool_blocks
@@ -42,6 +42,8 @@ _almost = (
     (re.compile(r"</(?:tool_call|function|parameter|invoke)>"), "the end of a call without its beginning"),
 )  # fmt: skip
 """What only a call is written with, and what is wrong where none was read."""
+_of_no_tool = re.compile(r"^`{3}(?!js|json|text|txt|output)(?P<name>[A-Za-z_][\w.-]{0,40})[ \t]*\n\s*\{", re.MULTILINE)
+"""A block of arguments in the name of what may be no tool."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,14 @@ def as_message(parsed: ParsedTurn, written: Generation, tool: str) -> ParsedTurn
     return ParsedTurn((ToolCall(name=tool, arguments={"message": message}),))
 
 
+def as_step(parsed: ParsedTurn, tools: Sequence[ToolSpec]) -> ParsedTurn:
+    """``parsed``, a turn of an episode that only calls of ``tools`` bring on: one that makes none is told so."""
+    if parsed.calls or parsed.errors or parsed.answer is not None:
+        return parsed
+    names = ", ".join(tool.name for tool in tools)
+    return replace(parsed, errors=(f"it makes no step; end your turn with a call of one of: {names}",))
+
+
 def _answer(prose: str) -> str | None:
     prose = respelled_boxes(prose)
     retraction = box_taken_back(prose)
@@ -107,4 +117,6 @@ def _unread(prose: str, tools: Toolbox, mentioned: int) -> list[str]:
     problems = [problem for pattern, problem in _almost if pattern.search(prose)]
     if not problems and next(tool_blocks(prose, languages(tools.names)), None):
         problems = ["a block of code alone calls no tool"]
+    if not problems and tools.names and (block := _of_no_tool.search(prose)) and block["name"] not in tools.names:
+        problems = [f"there is no tool named {block['name']}; the tools are: {', '.join(sorted(tools.names))}"]
     return problems[:1]

@@ -23,6 +23,8 @@ TEMPLATE, FENCE = "template", "fence"
 _example = re.compile(r"\s*Example: \{.*\}", re.DOTALL)
 IN_PYTHON = frozenset(("sympy",))
 """Tools that a program of Python has, too: where there are blocks of Python, none in JSON is needed."""
+PROGRAMS = frozenset(("python", "shell", "sympy"))
+"""Tools whose one text their description explains; of any other tool the prompt has the schema of its arguments."""
 Write = Callable[[str, Mapping[str, object], str], str]
 """From a tool's name, its arguments and the name of its one text argument ("": none) to the call's text."""
 _call = re.compile(rf"{OPEN}\n(.*?)\n{CLOSE}", re.DOTALL)
@@ -80,10 +82,11 @@ def shown(turns: tuple[Turn, ...], tools: Sequence[ToolSpec], form: str) -> tupl
         return turns
     if taught.blocks and any(tool.name == "python" for tool in tools):
         tools = [tool for tool in tools if tool.name not in IN_PYTHON]
-        turns = _without_calls(turns, IN_PYTHON)
+    turns = _of_tools(turns, {tool.name for tool in tools})
     arguments = text_arguments(tools)
+    introduction = taught.introduction if not taught.blocks or _has_programs(tools) else _of_arguments(tools)
     described = "\n".join(
-        ["You may use these tools:", *(_described(tool, arguments, taught) for tool in tools), "", taught.introduction]
+        ["You may use these tools:", *(_described(tool, arguments, taught) for tool in tools), "", introduction]
     )
 
     def rewritten(text: str) -> str:
@@ -100,13 +103,30 @@ def shown(turns: tuple[Turn, ...], tools: Sequence[ToolSpec], form: str) -> tupl
     )
 
 
-def _without_calls(turns: tuple[Turn, ...], names: Collection[str]) -> tuple[Turn, ...]:
-    """``turns`` without the examples, from a question to the next, in which one of the tools ``names`` is called."""
+def _has_programs(tools: Sequence[ToolSpec]) -> bool:
+    return any(tool.name in PROGRAMS for tool in tools)
+
+
+def _of_arguments(tools: Sequence[ToolSpec]) -> str:
+    """How blocks call ``tools`` of which none takes a program, by the one with the fewest arguments: a model that reads
+    of blocks of Python writes them."""
+    arguments = {tool.name: list(tool.parameters.get("properties", {})) for tool in tools}
+    name = min(reversed(arguments), key=lambda name: (not arguments[name], len(arguments[name])))
+    body = ", ".join(f'"{argument}": …' for argument in arguments[name])
+    return (
+        "To use one, end your turn with a block between ``` and ``` that is named after the tool and holds a JSON "
+        f"object of its arguments, as\n```{name}\n{{{body}}}\n```\nThe output is the next message."
+    )
+
+
+def _of_tools(turns: tuple[Turn, ...], names: Collection[str]) -> tuple[Turn, ...]:
+    """``turns`` without the examples, from a question to the next, in which a tool that is not of ``names`` is called:
+    a small model calls it, too."""
     starts = [index for index, turn in enumerate(turns) if turn.role == "user"]
     kept = list(turns[: starts[0]] if starts else turns)
     for start, end in zip(starts, [*starts[1:], len(turns)], strict=True):
         texts = [turn.content for turn in turns[start:end] if turn.role == "assistant"]
-        if not any(json.loads(body)["name"] in names for text in texts for body in _call.findall(text)):
+        if all(json.loads(body)["name"] in names for text in texts for body in _call.findall(text)):
             kept += turns[start:end]
     return tuple(kept)
 
@@ -202,11 +222,13 @@ def _types(properties: Mapping[str, object]) -> dict[str, str]:
 
 
 def _described(tool: ToolSpec, text_arguments: Mapping[str, str], form: ToolForm) -> str:
-    """A tool in a line; one that a block of text calls needs no JSON."""
-    if form.blocks and tool.name in text_arguments:
-        return f"- {tool.name}: {_example.sub('', tool.description).strip()}"
+    """A tool in a line; one that a block of text calls has no example in JSON."""
+    is_text = form.blocks and tool.name in text_arguments
+    description = _example.sub("", tool.description).strip() if is_text else tool.description
+    if is_text and tool.name in PROGRAMS:
+        return f"- {tool.name}: {description}"
     arguments = tool.parameters.get("properties", {})
-    return f"- {tool.name}: {tool.description} Arguments: {json.dumps(arguments, ensure_ascii=False)}"
+    return f"- {tool.name}: {description} Arguments: {json.dumps(arguments, ensure_ascii=False)}"
 
 
 def _written(body: str, form: ToolForm, text_arguments: Mapping[str, str]) -> str:

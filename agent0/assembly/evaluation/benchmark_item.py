@@ -115,7 +115,7 @@ async def score_sample(
     else:
         task = Task(question=item.question, domain=entry.domain, family=entry.name, level=1, canonical=item.id)
         solved = await solve(task, prompt_parts, conditions)
-        verdict = await entry.judge(item, judged_reply(item, solved), solved.answer, bench.verifier)
+        verdict = await _verdict(bench, entry, item, solved)
         metrics = await _likely(bench, entry, item, prompt_parts) if (mode, sample) == ("plain", 0) else {}
     return ItemScored(
         benchmark=entry.name,
@@ -128,6 +128,18 @@ async def score_sample(
         signals=solved.signals,
         error=error_type(verdict.correct, verdict.reason, solved.end, solved.answer),
     )
+
+
+async def _verdict(bench: BenchmarkContext, entry: Benchmark, item: Item, solved: AttemptResult) -> Grade | Verdict:
+    """What decides about an answer: the benchmark's judge, or an environment of others."""
+    if not entry.in_environment:
+        return await entry.judge(item, judged_reply(item, solved), solved.answer, bench.verifier)
+    task = Task.model_validate_json(item.data)
+    return await _verify(bench, bench.artifacts).verdict(task, solved.answer, bench.artifacts)
+
+
+def _verify(bench: BenchmarkContext, files: Artifacts) -> Verify:
+    return Verify(bench.verifier, VerificationContext(environments=bench.environments), lambda: files)
 
 
 def in_mode(actor: StudentConfig, mode: Mode) -> StudentConfig:
@@ -153,7 +165,7 @@ async def _in_folder(
     conditions = replace(conditions, artifacts=rounds.artifacts)
     if conditions.config.provider == "scripted" and start_folder(task):
         conditions = replace(conditions, model=ReplayedTurns(await asyncio.to_thread(reference_turns, task, files)))
-    verify = Verify(bench.verifier, VerificationContext(environments=bench.environments), lambda: files)
+    verify = _verify(bench, files)
     solved, verdict = await attempt_task(task, conditions, verify, rounds.statement)
     metrics = {} if verdict.credit is None else {"credit": verdict.credit}
     if bench.plan.control:

@@ -94,6 +94,8 @@ class Benchmark:
     in_folders: bool = False
     """Each item's ``data`` is a task that asks to change a work folder, or to act in an environment, over turns: its
     row's verifier decides, and it is never asked without tools. ``source`` is the folder that has its files."""
+    in_environment: bool = False
+    """Each item's ``data`` is a task whose answer an environment decides."""
 
 
 _benchmarks = Registry[str, Benchmark]("benchmarks", __name__, same=operator.is_)

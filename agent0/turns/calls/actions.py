@@ -24,7 +24,7 @@ _label = (
     r"\**"
 )
 _mark = re.compile(
-    rf"{_label}|^[ \t]{{0,8}}(?P<sign>`{{3,}}|~{{3,}})[ \t]{{0,8}}(?P<language>[\w+-]{{0,20}})[^\n`]*$",
+    rf"{_label}|^[ \t]{{0,8}}(?P<sign>`{{3,}}|~{{3,}})[ \t]{{0,8}}(?P<language>[\w+-]{{0,64}})[^\n`]*$",
     re.IGNORECASE | re.MULTILINE,
 )
 _fence_open = re.compile(r"\s*(?:`{3,}|~{3,})[^\n`]*(?:\n|(?=\S))")

@@ -15,7 +15,7 @@ from agent0.turns.programs import is_python
 ALIASES = {"python": ("py", "python3", "ipython"), "shell": ("bash", "sh", "console")}
 """Languages that name a tool beside its own name."""
 _opening = re.compile(
-    r"^(?P<indent>[ \t]{0,8})(?:(?P<sign>`{3,}|~{3,})[ \t]{0,8}(?P<language>[\w.+-]{0,20})[^\n`]*\n"
+    r"^(?P<indent>[ \t]{0,8})(?:(?P<sign>`{3,}|~{3,})[ \t]{0,8}(?P<language>[\w.+-]{0,64})[^\n`]*\n"
     r"|<code>(?:[ \t]*\n)?)",
     re.MULTILINE,
 )

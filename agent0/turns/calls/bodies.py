@@ -128,7 +128,7 @@ def parameter_calls(text: str, position: int, toolbox: Toolbox) -> Body | None:
         inner_end, end = _end_of_parameter(text, parameter.end(), is_keyed=bool(parameter["key"]))
         written = text[parameter.end() : inner_end]
         is_text = bool(_is_text.search(parameter["aside"] or ""))
-        pairs.append((key, written if is_text else _value(name, key, written, toolbox)))
+        pairs.append((key, written if is_text else argument_value(name, key, written, toolbox)))
     start = skipped(_space, text, end)
     value: object = None
     if not pairs and text.startswith("{", start):
@@ -221,7 +221,7 @@ def _of_node(node: ast.expr, raw: str, toolbox: Toolbox) -> ToolCall:
     return call_of(name, arguments, raw, toolbox)
 
 
-def _value(tool: str, argument: str, text: str, toolbox: Toolbox) -> object:
+def argument_value(tool: str, argument: str, text: str, toolbox: Toolbox) -> object:
     """What ``text`` between tags, on lines of its own or not, says: itself where the argument is text, or may be, else
     the JSON that it is."""
     text = text[1:].removesuffix("\n") if text.startswith("\n") else text

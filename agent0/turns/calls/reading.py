@@ -12,7 +12,7 @@ from typing import NamedTuple
 from agent0.events.values import ToolCall
 from agent0.turns.calls.actions import action_spans
 from agent0.turns.calls.blocks import FencedBlock, first_block, languages, tool_blocks
-from agent0.turns.calls.bodies import CallSpan, outside
+from agent0.turns.calls.bodies import CallSpan, argument_value, outside
 from agent0.turns.calls.marked import marked_spans
 from agent0.turns.calls.mentions import is_answered, is_mentioned
 from agent0.turns.calls.objects import call_of, calls_of, is_call, object_in
@@ -100,8 +100,11 @@ def _block_calls(block: FencedBlock, tools: Toolbox) -> list[ToolCall]:
     argument = tools.text_arguments.get(block.tool, "")
     if value is not None and is_call(value, tools):
         return calls_of(value, block.body, tools)
+    if value is None and not argument and not block.body.strip():
+        value = {}
     if value is None or (argument and list(value) != [argument]):
         if not argument:
             return [ToolCall(name=block.tool, raw=block.body, error="the block is no JSON object of arguments")]
-        value = {argument: block.body}
+        is_text = tools.is_text(block.tool, argument) is not False
+        value = {argument: block.body if is_text else argument_value(block.tool, argument, block.body, tools)}
     return [call_of(block.tool, value, block.body, tools)]

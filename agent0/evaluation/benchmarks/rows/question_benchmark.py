@@ -43,6 +43,7 @@ def question_benchmark(path: str, file: QuestionFile, plan: QuestionsConfig) -> 
         licence="its owner's",
         source=path,
         in_folders=rows.mined or rows.over_steps,
+        in_environment=any(row.row.episode and not row.row.episode.tools for row in rows.rows.tasks),
     )
     return entry, [_item(row) for row in rows.rows.tasks], chosen.sha256
 
