@@ -159,6 +159,12 @@ def test_long_tasks_are_weighed_by_the_turns_that_they_may_take(asked: dict[str,
     assert needs[1] == needs[2] and all(long > short for long, short in zip(needs[1], needs[0], strict=True))
 
 
+def test_what_is_kept_of_earlier_turns_is_weighed(tmp_path: Path) -> None:
+    actor, shape = held(tmp_path, "qwen").run.student, replace(qwen("Qwen2.5-1.5B-Instruct"), packable=True)
+    few, many = (generating(shape, actor, 64, kept << 20).activations for kept in (0, 1024))
+    assert many - few == GIB
+
+
 def test_a_role_is_weighed_in_the_precision_that_it_is_trained_in(tmp_path: Path) -> None:
     (student,) = [one for one in local_models(held(tmp_path, "tiny")) if one.role == "student"]
     assert student.recipe

@@ -134,6 +134,13 @@ class ModelSettings(Frozen):
         "on a GPU",
     )
     max_batch: int = Field(256, ge=1, le=1_000_000, description="largest generation batch")
+    kept_mib: int = Field(
+        512,
+        ge=0,
+        le=1 << 22,
+        description="memory for keys and values of earlier turns, of a language model on a CPU: where many long "
+        "conversations do not fit, every turn reads its own again",
+    )
     ollama_url: str = Field(USUAL_OLLAMA, pattern=MODEL_ADDRESS, description="ollama server")
 
     def ollama_address(self, actor: ActorConfig) -> str:

@@ -45,12 +45,14 @@ class Transformers(Model):
         quantization: str = "",
         precision: str = "auto",
         template: Mapping[str, object] | None = None,
+        kept_mib: int = 512,
     ) -> None:
         check_folder(path)
         self.name, self._path, self._artifacts, self._device = name, path, artifacts, device
         options = {"path": str(path), "threads": threads, "precision": precision, "template": dict(template or {})}
-        target = PACKED
-        if not packed(path, device, quantization, precision):
+        if packed(path, device, quantization, precision):
+            target, options = PACKED, options | {"kept": kept_mib << 20}
+        else:
             target, options = ENGINE, options | {"device": device, "quantization": quantization}
         self._worker = Worker(target, options, threads=threads, without=unused(path, quantization))
         self._batcher: Batcher[GenerateRequest, Generation] = Batcher(self._run, max_batch=max_batch)

@@ -19,11 +19,9 @@ from agent0.events.values import Trajectory
 from agent0.infra.engine import memory_need
 from agent0.infra.engine.adapter import Adapter, lora_settings, pack, unpack
 from agent0.infra.engine.formats import best_format as choice
-from agent0.infra.engine.formats import packed_need
 from agent0.infra.engine.formats.best_format import WORTH
 from agent0.infra.engine.formats.packed_engine import PackedEngine
 from agent0.infra.engine.formats.packed_need import LEARNED, need_to_generate, need_to_train, recomputed
-from agent0.infra.engine.formats.prefixes import Prefixes
 from agent0.infra.engine.formats.products import FORMATS, ChosenLogprobs, Single
 from agent0.infra.engine.inference import load
 from agent0.infra.engine.memory_need import shape_of
@@ -343,13 +341,12 @@ def test_the_memory_of_writing_is_told_within_a_tenth(
 ) -> None:
     """But for blocks of earlier texts, which are as many as fit."""
     saved(tmp_path, tokenizer, **DEEP)
-    engine = PackedEngine(str(tmp_path), precision=precision)
-    engine._chat.stops, engine._prefixes = frozenset(), Prefixes(0)
-    monkeypatch.setattr(packed_need, "BLOCKS", 0)
+    engine = PackedEngine(str(tmp_path), precision=precision, kept=0)
+    engine._chat.stops = frozenset()
     requests = [TurnRequest((user(f"{n:04}" + "~" * 180),), Sampling(max_tokens=24, seed=n)) for n in range(24)]
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as allocations:
         written = engine.generate(requests)
     prompt = len(written[0].prompt)
-    need = need_to_generate(shape_of(tmp_path), rows=24, prompt=prompt, tokens=24, precision=precision)
+    need = need_to_generate(shape_of(tmp_path), rows=24, prompt=prompt, tokens=24, precision=precision, kept=0)
     assert {len(turn.ids) for turn in written} == {24}
     assert need.activations + need.logits == pytest.approx(most_alive(allocations), rel=0.1)

@@ -213,6 +213,7 @@ def _transformers(actor: ActorConfig, settings: Settings, artifacts: Artifacts) 
         quantization=actor.quantization,
         precision=actor.precision,
         template=template_arguments(actor),
+        kept_mib=settings.models.kept_mib,
     )
 
 

@@ -67,14 +67,14 @@ class LocalModel:
         except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError):
             return None
 
-    def to_generate(self, rows: int) -> MemoryNeed:
-        """Of ``rows`` longest conversations at once, of a server of ours of as many as it has slots; of unknown sizes
-        the least that their weights need."""
+    def to_generate(self, rows: int, kept: int = packed_need.BLOCKS) -> MemoryNeed:
+        """Of ``rows`` longest conversations at once, of a server of ours of as many as it has slots, with ``kept``
+        bytes of earlier ones; of unknown sizes the least that their weights need."""
         if self.shape is None:
             return MemoryNeed(self.stored / 4 if self.actor.quantization else self.stored, 0.0, 0.0, 0.0, 0.0)
         if self.actor.provider == "llamacpp":
             return serving(self.shape, self.actor)
-        return generating(self.shape, self.actor, rows)
+        return generating(self.shape, self.actor, rows, kept)
 
     def to_train(self) -> float:
         """Bytes of a training step on the longest conversations; 0 where it is not trained or its sizes are unknown."""
@@ -119,13 +119,14 @@ def longest(actor: ActorConfig, context: int = 0) -> tuple[int, int]:
     return tokens, min(written, tokens)
 
 
-def generating(shape: Shape, actor: ActorConfig, rows: int) -> MemoryNeed:
-    """Estimate the memory of ``rows`` longest conversations of ``actor`` at once, each at its last turn."""
+def generating(shape: Shape, actor: ActorConfig, rows: int, kept: int = packed_need.BLOCKS) -> MemoryNeed:
+    """Estimate the memory of ``rows`` longest conversations of ``actor`` at once, each at its last turn, with ``kept``
+    bytes of earlier ones."""
     precision, quantized = precision_of(actor.device, actor.precision), bool(actor.quantization)
     prompt = max(1, longest(actor, shape.context)[0] - actor.max_tokens)
     if is_packed(shape, actor.device, quantized, actor.precision):
         return packed_need.need_to_generate(
-            shape, rows=rows, prompt=prompt, tokens=actor.max_tokens, precision=_packing(actor)
+            shape, rows=rows, prompt=prompt, tokens=actor.max_tokens, precision=_packing(actor), kept=kept
         )
     return need_to_generate(
         shape, rows=rows, prompt=prompt, tokens=actor.max_tokens, precision=precision, quantized=quantized,
@@ -201,7 +202,7 @@ def _generating_on(device: str, settings: Settings) -> float:
     rows = min(settings.models.max_batch, settings.run.tasks * settings.run.attempts)
     for model in local_models(settings):
         if model.generates and model.actor.device == device:
-            bases.setdefault(model.base, []).append(model.to_generate(rows))
+            bases.setdefault(model.base, []).append(model.to_generate(rows, settings.models.kept_mib << 20))
     return SPARE * sum(
         roles[0].weights + max(need.activations + need.logits for need in roles) for roles in bases.values()
     )

@@ -15,6 +15,7 @@ from agent0.infra.engine.chat_template import Chat, tokenizer_of
 from agent0.infra.engine.decoding import write
 from agent0.infra.engine.formats.best_format import best_format
 from agent0.infra.engine.formats.folder_weights import FolderWeights, embedding_of, largest_context, shape_in
+from agent0.infra.engine.formats.packed_need import BLOCKS
 from agent0.infra.engine.formats.prefixes import Prefixes
 from agent0.infra.engine.formats.products import FORMATS
 from agent0.infra.engine.inference import ADAPTERS_KEPT, Engine, Score
@@ -25,11 +26,16 @@ PREFIX = "base_model.model."
 
 
 class PackedEngine(Engine):
-    """A model, its tokenizer and the adapters used last. ``precision`` is one of ``FORMATS``; ``auto``: the best
-    here."""
+    """A model, its tokenizer and the adapters used last. ``precision`` is one of ``FORMATS``; ``auto``: the best here;
+    ``kept`` are the bytes of keys and values of earlier texts."""
 
     def __init__(
-        self, path: str, threads: int = 1, precision: str = "auto", template: Mapping[str, object] | None = None
+        self,
+        path: str,
+        threads: int = 1,
+        precision: str = "auto",
+        template: Mapping[str, object] | None = None,
+        kept: int = BLOCKS,
     ) -> None:
         torch.set_num_threads(threads)
         folder, shape = Path(path), shape_in(Path(path))
@@ -43,7 +49,7 @@ class PackedEngine(Engine):
             weights = weights_of(shape, self._parameters, {}, FORMATS[self.format])
             self._base = replace(weights, embed=embedding_of(self._parameters))
         self._adapted: OrderedDict[str, Weights] = OrderedDict()
-        self._prefixes = Prefixes()
+        self._prefixes = Prefixes(kept)
 
     def has_adapter(self, name: str) -> bool:
         """Whether adapter ``name`` is loaded."""

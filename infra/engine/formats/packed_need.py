@@ -29,16 +29,18 @@ def turns_at_once(numbers: int, tokens: int) -> int:
     return max(1, min(SLOTS, KEYS // (4 * numbers * tokens)))
 
 
-def need_to_generate(shape: Shape, *, rows: int, prompt: int, tokens: int, precision: str) -> MemoryNeed:
+def need_to_generate(
+    shape: Shape, *, rows: int, prompt: int, tokens: int, precision: str, kept: int = BLOCKS
+) -> MemoryNeed:
     """The bytes of ``rows`` turns of ``tokens`` tokens after prompts of ``prompt`` tokens, all of which differ, as many
     at once as ``turns_at_once`` says:
 
     weights      of the linear layers and the head in ``precision``, the table of embeddings beside them
-    activations  ``decoded``, and the blocks of earlier texts
+    activations  ``decoded``, and the blocks of earlier texts, ``kept`` at most
     logits       rows x vocabulary x 12: of one token each, their logarithms, and what samples from them
     """
     rows = min(rows, turns_at_once(2 * shape.cached * shape.layers, prompt + tokens))
-    blocks = min(BLOCKS, 8.0 * shape.cached * shape.layers * rows * (prompt + tokens))
+    blocks = min(kept, 8.0 * shape.cached * shape.layers * rows * (prompt + tokens))
     activations = decoded(shape, rows, prompt, tokens) + blocks
     return MemoryNeed(_weights(shape, precision), 0.0, 0.0, activations, rows * shape.vocabulary * 12.0)
 
