@@ -300,3 +300,13 @@ def test_a_turn_that_is_made_to_call_begins_as_its_forms_calls_do(form: str) -> 
     call = '<tool_call>\n{"name": "python", "arguments": {"code": "1"}}\n</tool_call>'
     example = shown((Turn(role="user", content="Q"), Turn(role="assistant", content=call)), SPECS, form)[-1]
     assert example.content.startswith(opening(form))
+
+
+async def test_a_turn_that_does_nothing_is_told_so_once_where_files_are_the_answer() -> None:
+    done = await play("I look first.", "It is right. \\boxed{done}", by_files=True)
+    assert (done.end, done.turns, done.parse_errors) == ("answered", 2, 1)
+    twice = await play("I look first.", "I look further.", "Never asked.", by_files=True)
+    assert (twice.end, twice.turns) == ("answered", 2), "its files are its answer, however it ends"
+    reminder = next(turn.content for turn in twice.transcript if turn.role == "tool")
+    assert "it calls no tool" in reminder and "python" in reminder and "write \\boxed{done}" in reminder
+    assert (await play("I look first.")).turns == 1, "an answer in words may end without one"

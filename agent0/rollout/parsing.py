@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agent0.chat_format import LONGEST_ANSWER, boxed, is_placeholder, respelled_boxes
-from agent0.events.values import ToolCall
+from agent0.events.values import ToolCall, Turn
 from agent0.ports.models import Generation, ToolSpec
 from agent0.rollout.tool_prompts import FENCE
 from agent0.turns.calls.actions import labelled_answer
@@ -31,6 +31,9 @@ LONGEST = 32_768
 MOST_CALLS = 16
 """Calls read of one turn."""
 
+NO_ACTION = "it calls no tool"
+DONE = r"\boxed{done}"
+"""How prompts ask to end a task whose answer is a work folder."""
 _final_action = re.compile(rf"\{{\s*[\"']action[\"']\s*:\s*[\"']{FINAL_ACTION}[\"']", re.IGNORECASE)
 _almost = (
     (re.compile(r"[\"'](?:name|function|tool\w*)[\"']\s*:.{0,200}?[\"'](?:arguments|parameters)[\"']\s*:", re.DOTALL),
@@ -86,12 +89,14 @@ def as_message(parsed: ParsedTurn, written: Generation, tool: str) -> ParsedTurn
     return ParsedTurn((ToolCall(name=tool, arguments={"message": message}),))
 
 
-def as_step(parsed: ParsedTurn, tools: Sequence[ToolSpec]) -> ParsedTurn:
-    """``parsed``, a turn of an episode that only calls of ``tools`` bring on: one that makes none is told so."""
-    if parsed.calls or parsed.errors or parsed.answer is not None:
+def as_action(parsed: ParsedTurn, tools: Sequence[ToolSpec], last: Turn, *, steps: bool, files: bool) -> ParsedTurn:
+    """``parsed``, a turn of an attempt whose answer is its ``steps`` or its ``files``: one that neither calls any of
+    ``tools`` nor says that it is done is told so, unless it follows ``last`` such a word."""
+    answered = parsed.calls or parsed.errors or parsed.answer is not None
+    if not (steps or files) or answered or NO_ACTION in last.content:
         return parsed
-    names = ", ".join(tool.name for tool in tools)
-    return replace(parsed, errors=(f"it makes no step; end your turn with a call of one of: {names}",))
+    names, or_end = ", ".join(tool.name for tool in tools), "" if steps else f", or write {DONE}"
+    return replace(parsed, errors=(f"{NO_ACTION}; end your turn with a call of one of: {names}{or_end}",))
 
 
 def _answer(prose: str) -> str | None:

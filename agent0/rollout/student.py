@@ -18,7 +18,7 @@ from agent0.ports.web import Web
 from agent0.rollout.attempt import AttemptProgress, AttemptResult, generations, next_turn
 from agent0.rollout.confidence.self_critique import criticise
 from agent0.rollout.confidence.signals import SELF_CRITIQUE, signals
-from agent0.rollout.parsing import ParsedTurn, as_message, as_step, parse_turn
+from agent0.rollout.parsing import ParsedTurn, as_action, as_message, parse_turn
 from agent0.rollout.prompts import Prompt, prompt, render
 from agent0.rollout.tool_prompts import FORMS, delivered, requested, result_turn, shown, stops, toolbox, until_call
 from agent0.rollout.trajectories import assemble, least_capture, mean_logprob, total_usage
@@ -174,7 +174,7 @@ async def step(progress: AttemptProgress, conditions: Conditions) -> AttemptProg
     progress, written = await next_turn(progress, request, conditions.model, config.form)
     written = until_call(written, specs, config.form)
     parsed = as_message(parse_turn(written.text, toolbox(specs), form=config.form), written, conditions.messages)
-    parsed = as_step(parsed, specs) if conditions.by_steps else parsed
+    parsed = as_action(parsed, specs, progress.transcript[-1], steps=conditions.by_steps, files=conditions.by_files)
     progress = progress.wrote(written, len(parsed.errors) + sum(bool(call.error) for call in parsed.calls))
     progress = await _react(progress, parsed, written.finish == "length", conditions)
     progress = progress if progress.end or progress.turns else progress.but(end="turn_limit")
@@ -255,17 +255,16 @@ async def _react(progress: AttemptProgress, parsed: ParsedTurn, cut: bool, condi
 
 def _answered(progress: AttemptProgress, answer: str) -> AttemptProgress:
     """The final answer is the last subgoal's, too."""
-    return progress.but(
-        answer=answer, end="answered", subgoals=(*progress.subgoals[:-1], answer) if progress.subgoals else ()
-    )
+    subgoals = (*progress.subgoals[:-1], answer) if progress.subgoals else ()
+    return progress.but(answer=answer, end="answered", subgoals=subgoals)
 
 
 def _with_errors(progress: AttemptProgress, errors: Sequence[str]) -> AttemptProgress:
     """What was wrong with a turn as a whole, for the student to read."""
     if progress.end or not errors:
         return progress
-    text = f"The turn could not be read whole: {'; '.join(errors)}."
-    return progress.but(transcript=(*progress.transcript, Turn(role="tool", content=text)))
+    told = Turn(role="tool", content=f"The turn could not be read whole: {'; '.join(errors)}.")
+    return progress.but(transcript=(*progress.transcript, told))
 
 
 async def _act(progress: AttemptProgress, calls: Sequence[ToolCall], conditions: Conditions) -> AttemptProgress:
