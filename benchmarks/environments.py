@@ -143,10 +143,15 @@ def add(name: str, *words: str) -> Path:
     return folder
 
 
+def added(foreign: Foreign) -> Path:
+    """Add it where it is not there; returns its folder."""
+    options = [word for option in foreign.options for word in ("--option", option)]
+    return add(foreign.name, *foreign.words, *options)
+
+
 async def play(foreign: Foreign) -> PlayedRun:
     """Play a run of it, kill and resume it; what the log then holds."""
-    options = [word for option in foreign.options for word in ("--option", option)]
-    folder = add(foreign.name, *foreign.words, *options)
+    folder = added(foreign)
     player = "benchmarks.environment_player"
     named = ["--name", foreign.name, "--questions", str(folder), "--profile", "scripted"]
     if foreign.held_out:
@@ -244,9 +249,13 @@ def scored(name: str, model: str) -> dict[str, float]:
 
 
 def model_table(model: str) -> str:
-    """A row for each environment of others: what ``model`` solves with tools, and how sure that is."""
-    environments = {foreign.name: foreign.title for foreign in PLAYED} | {"cookbook": "Harbor `simple-task`"}
-    add("cookbook", *COOKBOOK)
+    """A row for each environment of OpenEnv, and for Harbor's: what ``model`` solves with tools, and how sure that
+    is."""
+    environments = {
+        foreign.name: foreign.title for foreign in PLAYED if foreign.words[0] == "openenv" and added(foreign)
+    }
+    environments[add("cookbook", *COOKBOOK).name] = "Harbor `simple-task`"
+    agent0("model", "get", model)
     lines = [f"| environment, {model} | tasks | right | 95 % |", f"|{'---|' * 4}"]
     for name, title in environments.items():
         score = scored(name, model)
@@ -259,7 +268,7 @@ def main() -> None:
     """Play, print and, with ``--write``, keep the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="write docs/results/environments.md")
-    parser.add_argument("--model", default="", help="score this one on environments that were played before")
+    parser.add_argument("--model", default="", help="score this one of the catalogue instead, and write nothing")
     arguments = parser.parse_args()
     if arguments.model:
         return print(model_table(arguments.model))
