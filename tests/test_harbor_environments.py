@@ -133,11 +133,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     laid_out(base / "sums" / "usual", task_files("6") | {path: text.encode() for path, text in usual.items()})
     laid_out(base / "sums" / "unsolved", task_files(solution__solve_dot_sh="echo 1 > total.txt\n"))
     laid_out(base / "sums" / "given", task_files(tests__check_dot_py="print(1)"))
+    laid_out(base / "sums" / "endless", task_files(instruction_dot_md="Add. " * 7000))
     (laid_out(base / "sums" / "linked", task_files()) / "environment/passwd").symlink_to("/etc/passwd")
     lay_out_bombs(base / "sums")
     result = agent0("env", "add", "harbor", str(base / "sums"), "--json", home=base / "home")
     assert result.code == 0 and result.json["tasks"] == ["one", "two", "usual"], result.err
     refused = {
+        "endless": "endless/instruction.md cannot be used here: it has 34,999 characters",
         "given": "an untouched folder gets the full reward",
         "linked": "linked/environment/passwd is a link. Links are not followed.",
         "unsolved": "its own solution does not get the reward 1",

@@ -215,6 +215,7 @@ def reverify_answer(results: Row) -> list[str]:
     """Sum verdicts made again up: how many differ from the run's own, and how many attempts count as right."""
     flips = "; ".join(f"{kind}: {count}" for kind, count in results["flips"].items())
     labels = f", {results['flipped']} of them the label ({flips})" if flips else ""
+    labels = labels or (", none of them from right to wrong or back" if results["changed"] else "")
     rules = "its own settings" if results["own_settings"] else "other settings"
     lines = [
         f"{results['changed']} of {results['verdicts']} verdicts of {results['run']} change under {rules}{labels}."

@@ -11,6 +11,7 @@ from pathlib import Path
 from agent0.assembly.mining.mined_folder import TASKS, LedgerLine, MinedFolder
 from agent0.assembly.runtime import port_openers
 from agent0.errors import Agent0Error, ConfigError, DependencyError, NotFoundError, OperationError
+from agent0.evaluation.benchmarks.rows.question_rows import LONGEST
 from agent0.events.values import HARBOR, ToolState
 from agent0.infra.environments import ENVIRONMENTS
 from agent0.infra.environments.tau2 import FOLDER, TAU2
@@ -18,7 +19,7 @@ from agent0.infra.storage.files import read_regular
 from agent0.infra.storage.mined_tasks import is_mined, read_mined_tasks
 from agent0.ports.sandbox import Sandbox
 from agent0.settings import Settings
-from agent0.tasks.harbor.reading import SCRIPT, SOLUTION, HarborTask, read_harbor_task
+from agent0.tasks.harbor.reading import SCRIPT, SOLUTION, STATEMENT, HarborTask, read_harbor_task
 from agent0.tools.snapshots import MOST_BYTES, MOST_FILES, save
 from agent0.verification.repositories.harbor_tests import FULL, ROOT, harbor_reward, own_files, run_script
 from agent0.verification.repositories.mined_task import MinedSolution, MinedTask, TrialRecord
@@ -87,6 +88,9 @@ async def _add(folder: Path, target: MinedFolder, sandbox: Sandbox) -> TriedTask
         task = read_harbor_task(folder.name, _files(folder))
     except Agent0Error as error:
         return TriedTask(folder.name, f"{error.what} {error.why}".strip())
+    if len(_asked(task)) > LONGEST:
+        why = f"it has {len(task.statement):,} characters; with ours {LONGEST:,} are the most"
+        return TriedTask(task.name, f"{task.name}/{STATEMENT} cannot be used here: {why}")
     run = await run_script(SOLUTION, {**task.start, **task.solution}, sandbox, task.seconds)
     if run.state is not ToolState.OK:
         last_line = (run.stderr.strip() or run.reason).splitlines()[-1:]
@@ -102,6 +106,11 @@ async def _add(folder: Path, target: MinedFolder, sandbox: Sandbox) -> TriedTask
     return TriedTask(task.name)
 
 
+def _asked(task: HarborTask) -> str:
+    """What a student is asked for the task."""
+    return f"{task.statement}\n\nYour work folder is /app. What you leave in it is judged."
+
+
 def _stored(task: HarborTask, reference: Mapping[str, bytes], target: MinedFolder) -> tuple[MinedTask, MinedSolution]:
     tree, code, frame = (save(files, target.artifacts) for files in (task.start, reference, task.tests))
     assert tree and code and frame  # noqa: S101 - the instruction and the script are in them
@@ -111,7 +120,7 @@ def _stored(task: HarborTask, reference: Mapping[str, bytes], target: MinedFolde
         package=task.name,
         version="",
         licence="",
-        statement=f"{task.statement}\n\nYour work folder is /app. What you leave in it is judged.",
+        statement=_asked(task),
         tree=tree,
     )
     hidden = MinedSolution(
@@ -189,7 +198,7 @@ def remove(settings: Settings, name: str) -> None:
     Raises:
         NotFoundError: there is none. DependencyError: it cannot be deleted.
     """
-    path = _environment_folder(settings, name)
+    path = _environment_folder(settings, name, "See: agent0 env list")
     if not is_mined(path):
         names = [environment.name for environment in environments(settings)]
         raise NotFoundError(f"There is no environment {name}.", f"There are: {', '.join(names) or 'none'}.")
@@ -219,8 +228,8 @@ def free_folder(settings: Settings, name: str, fix: str = "agent0 env rm {name},
     return path
 
 
-def _environment_folder(settings: Settings, name: str) -> Path:
+def _environment_folder(settings: Settings, name: str, fix: str = "Give another with --name.") -> Path:
     if not _name.fullmatch(name):
         why = "A name is 1 to 63 lower-case letters, digits, dashes or underscores."
-        raise ConfigError(f"{name[:80]!r} is no name of an environment.", why, "Give another with --name.")
+        raise ConfigError(f"{name[:80]!r} is no name of an environment.", why, fix)
     return settings.home / ENVIRONMENTS / name
