@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from agent0.chat_format import CLOSE, OPEN, format_action
 from agent0.events.values import Turn
@@ -124,7 +124,7 @@ def _of_tools(turns: tuple[Turn, ...], names: Collection[str]) -> tuple[Turn, ..
     a small model calls it, too."""
     starts = [index for index, turn in enumerate(turns) if turn.role == "user"]
     kept = list(turns[: starts[0]] if starts else turns)
-    for start, end in zip(starts, [*starts[1:], len(turns)], strict=True):
+    for start, end in pairwise([*starts, len(turns)]):
         texts = [turn.content for turn in turns[start:end] if turn.role == "assistant"]
         if all(json.loads(body)["name"] in names for text in texts for body in _call.findall(text)):
             kept += turns[start:end]
