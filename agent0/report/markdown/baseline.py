@@ -1,4 +1,4 @@
-"""The page that says where a student stands before anything is done about it, as ``agent0 bench baseline`` writes it."""
+"""The page that says where a student stands before anything is done about it, as `agent0 bench baseline` makes it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
