@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 
+from agent0.cli import build
+from agent0.cli.evaluation.baseline import PAGE
 from agent0.events.base import Event
 from agent0.report.benchmark_findings import bench_findings
 from agent0.report.markdown.baseline import baseline_page
@@ -15,6 +18,7 @@ from tests.terminal import agent0
 from tests.test_bench_report import recorded, scored, started
 from tests.test_report import NASTY, NOWHERE, told
 
+ROOT = Path(__file__).parents[1]
 MADE = {"command": "agent0 bench baseline --data FOLDER", "date": "2026-01-01", "student": "`tiny`", "version": "1"}
 HEADINGS = ["By suite", "Verifiers", "What to mend first", "What the numbers depend on"]
 
@@ -64,6 +68,19 @@ def test_nothing_scored_is_a_page_too() -> None:
     text = baseline_page(findings(), {}, {}, MADE)
     assert "There were no pairs in the folder." in text
     assert re.findall("<summary>(.*)</summary>", text) == HEADINGS
+
+
+def test_the_page_in_the_documents_is_one_of_ours() -> None:
+    text = (ROOT / PAGE).read_text()
+    command = text.partition("```\n")[2].partition("\n```")[0]
+    assert command.startswith(".venv/bin/agent0 bench baseline --data FOLDER ")
+    flags = {opt for p in get_command(build()).commands["bench"].commands["baseline"].params for opt in p.opts}
+    assert set(re.findall(r"--[a-z]+", command)) <= flags
+    assert re.findall("<summary>(.*)</summary>", text) == HEADINGS
+    suites = next(lines for lines in tables(text) if lines[0].startswith("| benchmark |"))
+    assert {"arc_challenge", "heldout_math"} <= {line.split(" | ")[0].strip("| ") for line in suites}
+    unsolved = re.search("No item is right, with tools or without, of (.*)", text)
+    assert unsolved and {"gsm8k", "mbpp"} <= set(unsolved[1].rstrip(".").split(", "))
 
 
 def test_a_benchmark_of_which_nothing_is_solved_takes_no_row() -> None:

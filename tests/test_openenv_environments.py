@@ -121,7 +121,7 @@ def test_our_own_server_is_added_asked_and_judges_as_the_family_does(
 def test_a_benchmark_of_single_steps_is_decided_by_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The benchmark's judge cannot reach it: undecided would be told as wrong."""
+    """The benchmark's judge cannot reach it: undecided would be reported as wrong."""
     replies: list[str] = []
 
     def model(actor, models, items):  # type: ignore[no-untyped-def]

@@ -89,11 +89,11 @@ def as_message(parsed: ParsedTurn, written: Generation, tool: str) -> ParsedTurn
     return ParsedTurn((ToolCall(name=tool, arguments={"message": message}),))
 
 
-def as_action(parsed: ParsedTurn, tools: Sequence[ToolSpec], last: Turn, *, steps: bool, files: bool) -> ParsedTurn:
+def as_action(parsed: ParsedTurn, tools: Sequence[ToolSpec], previous: Turn, *, steps: bool, files: bool) -> ParsedTurn:
     """``parsed``, a turn of an attempt whose answer is its ``steps`` or its ``files``: one that neither calls any of
-    ``tools`` nor says that it is done is told so, unless it follows ``last`` such a word."""
+    ``tools`` nor says that it is done gets an error, unless ``previous`` is one already."""
     answered = parsed.calls or parsed.errors or parsed.answer is not None
-    if not (steps or files) or answered or NO_ACTION in last.content:
+    if not (steps or files) or answered or NO_ACTION in previous.content:
         return parsed
     names, or_end = ", ".join(tool.name for tool in tools), "" if steps else f", or write {DONE}"
     return replace(parsed, errors=(f"{NO_ACTION}; end your turn with a call of one of: {names}{or_end}",))

@@ -263,8 +263,8 @@ def _with_errors(progress: AttemptProgress, errors: Sequence[str]) -> AttemptPro
     """What was wrong with a turn as a whole, for the student to read."""
     if progress.end or not errors:
         return progress
-    told = Turn(role="tool", content=f"The turn could not be read whole: {'; '.join(errors)}.")
-    return progress.but(transcript=(*progress.transcript, told))
+    error = Turn(role="tool", content=f"The turn could not be read whole: {'; '.join(errors)}.")
+    return progress.but(transcript=(*progress.transcript, error))
 
 
 async def _act(progress: AttemptProgress, calls: Sequence[ToolCall], conditions: Conditions) -> AttemptProgress:

@@ -114,7 +114,7 @@ def _of_arguments(tools: Sequence[ToolSpec]) -> str:
     name = min(reversed(arguments), key=lambda name: (not arguments[name], len(arguments[name])))
     body = ", ".join(f'"{argument}": …' for argument in arguments[name])
     return (
-        "To use one, end your turn with a block between ``` and ``` that is named after the tool and holds a JSON "
+        "To use one, end your turn with a block between ``` and ``` that is named after the tool and contains a JSON "
         f"object of its arguments, as\n```{name}\n{{{body}}}\n```\nThe output is the next message."
     )
 
