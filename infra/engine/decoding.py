@@ -132,14 +132,8 @@ def write(weights: Weights, rows: Sequence[Row], stops: Collection[int], prefixe
     nothing is read twice that was read or written before, which rounds otherwise, and no more are written at once than
     ``turns_at_once`` says."""
     for part in alike(sorted(rows, key=lambda row: len(row.written.prompt))):
-        stem = [] if prefixes is None else _beginning(weights, [tuple(row.written.prompt) for row in part], prefixes)
-        slots = len(part) if prefixes is None else _slots(weights.shape, part, length_of(stem))
-        _write(weights, list(part), stops, slots, prefixes, stem)
-
-
-def _slots(shape: Shape, rows: Sequence[Row], shared: int) -> int:
-    longest = max(len(row.written.prompt) + row.left for row in rows) - shared
-    return turns_at_once(2 * shape.groups * shape.width * shape.layers, longest)
+        for _ in writing(weights, list(part), stops, prefixes):
+            pass
 
 
 def alike(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
@@ -147,42 +141,90 @@ def alike(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
     beside it does."""
     start = 0
     for index, row in enumerate(rows):
-        if len(row.written.prompt) > 2 * len(rows[start].written.prompt) + APART:
+        if not _alike(len(rows[start].written.prompt), len(row.written.prompt)):
             yield rows[start:index]
             start = index
     yield rows[start:]
 
 
-def _write(
-    weights: Weights,
-    rows: list[Row],
-    stops: Collection[int],
-    slots: int,
-    prefixes: Prefixes | None,
-    stem: Sequence[Tensor],
-) -> None:
-    """Rows that end make room for those that wait; all begin with ``stem``."""
-    device, waiting = str(weights.embed.device), rows[slots:]
-    batch, (cache, states) = Batch(rows[:slots], stops, device), read(weights, _prompts(rows[:slots]), prefixes, stem)
+def _alike(shortest: int, longest: int) -> bool:
+    return longest <= 2 * shortest + APART
+
+
+def writing(
+    weights: Weights, waiting: list[Row], stops: Collection[int], prefixes: Prefixes | None = None
+) -> Iterator[None]:
+    """Decode rows of ``waiting``, each taken out of it, by one token a turn of the iterator; rows that end make room
+    for others, also for those that are put into it meanwhile. Ends with the rows that can be written beside each other:
+    what is left then has to begin anew."""
+    admission = Admission(weights, waiting, prefixes)
+    rows, device = admission.admitted([], waiting), str(weights.embed.device)
+    batch = Batch(rows, stops, device)
+    cache, states = read(weights, _prompts(rows), prefixes, admission.stem)
     while True:
         before = batch.places
         chosen, alive = batch.take(weights.head(states))
         if prefixes is not None:
             _keep(prefixes, cache, before, alive)
-        if not alive and not waiting:
+        fresh = admission.admitted(batch.rows, waiting)
+        if not alive and not fresh:
             return
-        if len(alive) < CROWDED * len(batch):
+        if len(alive) < (1.0 if fresh else CROWDED) * len(batch):
             places = torch.tensor(alive, dtype=torch.long, device=chosen.device)
             batch.keep(places)
             cache.keep(places)
             chosen = chosen[places]
         if alive:
             states = step(weights, chosen, cache)
-        if waiting and len(alive) == len(batch) < slots:
-            fresh, waiting = waiting[: slots - len(alive)], waiting[slots - len(alive) :]
-            others, ends = read(weights, _prompts(fresh), prefixes, stem)
+        if fresh:
+            others, ends = read(weights, _prompts(fresh), prefixes, admission.stem)
             batch = Batch([*batch.rows, *fresh], stops, device)
             cache, states = (cache.join(others), torch.cat([states, ends])) if alive else (others, ends)
+        yield
+
+
+class Admission:
+    """Which of the rows that wait are written beside others: they begin with the same ``stem``, have prompts of like
+    lengths, and with ``prefixes`` are no more than ``turns_at_once`` says."""
+
+    def __init__(self, weights: Weights, waiting: Sequence[Row], prefixes: Prefixes | None) -> None:
+        """For the one that waits longest, the first, and those that fit beside it. ``stem``: keys and values of what
+        they all begin with."""
+        self._numbers = 2 * weights.shape.groups * weights.shape.width * weights.shape.layers
+        self._bounded, self._beginning, self.stem = False, list[int](), list[Tensor]()
+        if prefixes is not None:
+            prompts = _prompts(self._fitting([], waiting))
+            self.stem = _beginning(weights, [tuple(prompt) for prompt in prompts], prefixes)
+            self._bounded, self._beginning = True, prompts[0][: length_of(self.stem)]
+
+    def admitted(self, beside: Sequence[Row], waiting: list[Row]) -> list[Row]:
+        """Take rows out of ``waiting``; none while there are few of them, since all that is kept is copied then, and
+        none before the one that waits longest."""
+        rows = self._fitting(beside, waiting) if waiting else []
+        if len(rows) < (1 - CROWDED) * len(beside) or (rows and rows[0] is not waiting[0]):
+            return []
+        taken = set(map(id, rows))
+        waiting[:] = [row for row in waiting if id(row) not in taken]
+        return rows
+
+    def _fitting(self, beside: Sequence[Row], waiting: Sequence[Row]) -> list[Row]:
+        first = beside or waiting[:1]
+        shortest, longest = (pick(len(row.written.prompt) for row in first) for pick in (min, max))
+        room, rows = max(map(_room, first)), list[Row]()
+        for row in waiting:
+            prompt, room = row.written.prompt, max(room, _room(row))
+            if self._bounded and len(beside) + len(rows) >= turns_at_once(self._numbers, room - length_of(self.stem)):
+                break
+            least, most = min(shortest, len(prompt)), max(longest, len(prompt))
+            if _alike(least, most) and prompt[: len(self._beginning)] == self._beginning:
+                rows.append(row)
+                shortest, longest = least, most
+        return rows
+
+
+def _room(row: Row) -> int:
+    """Tokens of a prompt and of all that may be written behind it."""
+    return len(row.written.prompt) + len(row.written.ids) + row.left
 
 
 def _keep(prefixes: Prefixes, cache: Cache, rows: Sequence[Row | None], alive: Sequence[int]) -> None:

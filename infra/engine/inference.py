@@ -4,7 +4,7 @@ Small models are computed as functions, all others through transformers."""
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -176,30 +176,33 @@ class Engine:
         """One turn for each of ``batch``, all under ``adapter`` (already loaded; "" is the base)."""
         start = time.monotonic()
         written = [self._encoded(request) for request in batch]
-        rooms = [
-            min(request.sampling.max_tokens, self._context - len(w.prompt))
-            for w, request in zip(written, batch, strict=True)
-        ]
-        rows = [
-            Row(
-                w,
-                request.sampling,
-                room,
-                [(self._chat.token_of(text), value) for text, value in request.sampling.bias],
-                request.margins,
-                partial(self._chat.has_written, request.sampling.stop),
-            )
-            for w, request, room in zip(written, batch, rooms, strict=True)
-            if room > 0 and not w.error
-        ]
+        rows = [row for pair in zip(written, batch, strict=True) if (row := self._row(*pair))]
         with torch.inference_mode():
             if rows:
                 self._decode(rows, adapter)
-        seconds = time.monotonic() - start
         for turn, request in zip(written, batch, strict=True):
-            turn.text, turn.wall_s = request.prefill + self._chat.decode(turn.ids), seconds
-            turn.ends = self._chat.ends(turn.ids, len(request.prefill))
+            self._finish(turn, request, start)
         return written
+
+    def advance(
+        self, fresh: Mapping[int, TurnRequest], earlier: Collection[int] = (), adapter: str = ""
+    ) -> dict[int, Written]:
+        """Take in turns by number; some that have ended, of these and of ``earlier`` ones, which have not. Here each
+        batch is written to its end, so there are no earlier ones."""
+        return dict(zip(fresh, self.generate(list(fresh.values()), adapter), strict=True))
+
+    def _row(self, written: Written, request: TurnRequest) -> Row | None:
+        """What is to be decoded; None where there is nothing to write or no room."""
+        room = min(request.sampling.max_tokens, self._context - len(written.prompt))
+        if room <= 0 or written.error:
+            return None
+        bias = [(self._chat.token_of(text), value) for text, value in request.sampling.bias]
+        is_over = partial(self._chat.has_written, request.sampling.stop)
+        return Row(written, request.sampling, room, bias, request.margins, is_over)
+
+    def _finish(self, turn: Written, request: TurnRequest, start: float) -> None:
+        turn.text, turn.wall_s = request.prefill + self._chat.decode(turn.ids), time.monotonic() - start
+        turn.ends = self._chat.ends(turn.ids, len(request.prefill))
 
     def likelihood(self, turns: Sequence[Turn], texts: Sequence[str], adapter: str = "") -> list[Likely]:
         """How likely each of ``texts`` is after ``turns``, under ``adapter``; errors as for ``likelihoods``."""

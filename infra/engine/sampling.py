@@ -17,7 +17,7 @@ WIDE, BLOCK = 1 << 14, 512
 class Row:
     """One request while it is decoded, with room for ``left`` tokens. Its random numbers are drawn at once from its
     own seed. ``bias`` is added to the logits of some tokens, before the temperature. ``margins``: they are kept.
-    ``is_over`` tells from all tokens whether one of ``sampling.stop`` has been written."""
+    ``is_over`` tells from all tokens whether one of ``sampling.stop`` has been written. ``ended``: nothing more is."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class Row:
         margins: bool = False,
         is_over: Callable[[Sequence[int]], bool] = lambda _: False,
     ) -> None:
-        self.is_over = is_over
+        self.is_over, self.ended = is_over, False
         self.written, self.sampling, self.left, self.bias, self.margins = written, sampling, left, bias, margins
         self.draws = np.random.default_rng(sampling.seed % 2**64).random(left)
 
@@ -40,7 +40,8 @@ class Row:
         ends = token in stops or self.is_over(self.written.ids)
         if ends:
             self.written.finish = "stop"
-        return not ends and self.left > 0
+        self.ended = ends or self.left == 0
+        return not self.ended
 
 
 class Batch:

@@ -78,18 +78,21 @@ class Transformers(Model):
     async def rest(self) -> None:
         """End the worker where its weights are large or on a GPU: the next call loads them again."""
         if is_large(self._path, self._device):
-            await self._worker.rest()
+            async with self._batcher.paused():
+                await self._worker.rest()
 
     async def close(self) -> None:
         """End the worker."""
         await self._batcher.close()
         await self._worker.close()
 
-    async def _run(self, key: Hashable, batch: Sequence[GenerateRequest]) -> Sequence[Generation | Exception]:
+    async def _run(
+        self, key: Hashable, fresh: Mapping[int, GenerateRequest], earlier: Sequence[int]
+    ) -> Mapping[int, Generation | Exception]:
         adapter = await self._loaded(key if isinstance(key, Artifact) else None)
-        requests = [TurnRequest(r.turns, r.sampling, r.tools, r.prefill, r.margins) for r in batch]
-        written = await self._worker.call("generate", requests, adapter)
-        return [self._generation(turn) for turn in written]
+        requests = {n: TurnRequest(r.turns, r.sampling, r.tools, r.prefill, r.margins) for n, r in fresh.items()}
+        written = await self._worker.call("advance", requests, earlier, adapter)
+        return {number: self._generation(turn) for number, turn in written.items()}
 
     async def _loaded(self, adapter: Artifact | None) -> str:
         """The worker's name of ``adapter``, which it has loaded then."""

@@ -69,8 +69,8 @@ class Worker:
                 )
             case "environment":
                 return {"threads": "1"}
-            case "generate":
-                return [Written([1], [2], text="fine") for _ in arguments[0]]
+            case "advance":
+                return {number: Written([1], [2], text="fine") for number in arguments[0]}
         return None
 
     async def close(self) -> None: ...

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import pad
 
-from agent0.errors import ConfigError, OperationError
+from agent0.errors import ConfigError, OperationError, TransientError
 from agent0.events.values import Turn
 from agent0.infra.engine import decoding, sampling
 from agent0.infra.engine.adapter import Adapter, lora_settings, pack
@@ -265,3 +265,51 @@ def test_a_token_drawn_by_blocks_is_the_one_at_that_height(size: int, draws: lis
     slack = 1e-9 * heap[:, -1]
     assert bool((above >= level - slack).all()), "no token beyond the height"
     assert bool((below <= level + slack).all())
+
+
+def finished(
+    engine: PackedEngine, asked: dict[int, TurnRequest], joining: dict[int, TurnRequest]
+) -> dict[int, Written]:
+    """``joining`` come one by one, each with a call; all are written to their ends."""
+    answers = engine.advance(asked)
+    still, coming = {*asked} - {*answers}, dict(joining)
+    while still or coming:
+        fresh = dict([coming.popitem()]) if coming else {}
+        ended = engine.advance(fresh, still)
+        answers |= ended
+        still = (still | {*fresh}) - {*ended}
+    return answers
+
+
+@pytest.mark.parametrize(("slots", "drawn"), [(128, 1.0), (128, 0.0), (2, 1.0)])
+def test_turns_that_join_others_are_written_as_alone(slots: int, drawn: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whenever they come, of whatever length, behind a common beginning or another one; and then the next turns."""
+    monkeypatch.setattr(packed_need, "SLOTS", slots)
+    engine, exact = PackedEngine(str(BASE), precision="fp32"), Engine(str(BASE))
+    long = Turn(role="system", content="Count to a hundred, and say each number twice, once as a word. " * 6)
+    plain = requests(temperature=drawn)
+    behind = [replace(each, turns=(long, *each.turns)) for each in requests(temperature=drawn)]
+    for _ in range(2):
+        batch = [*behind, *plain]
+        numbered = dict(enumerate(batch))
+        first = {number: numbered.pop(number) for number in (0, 1, 2, 6)}
+        answers = finished(engine, first, numbered)
+        same([answers[number] for number in range(len(batch))], exact.generate(batch))
+        plain, behind = (
+            [
+                replace(each, turns=(*each.turns, Turn(role="assistant", content=answer.text), user("And then?")))
+                for each, answer in zip(some, map(answers.__getitem__, numbers), strict=True)
+            ]
+            for some, numbers in ((plain, range(len(behind), len(batch))), (behind, range(len(behind))))
+        )
+
+
+def test_what_a_worker_has_lost_is_told_and_what_nobody_waits_for_is_forgotten() -> None:
+    engine = PackedEngine(str(BASE), precision="fp32")
+    batch = dict(enumerate(requests()))
+    assert len(engine.advance(batch)) < len(batch)
+    with pytest.raises(TransientError, match="has lost turns"):
+        engine.advance({}, (99,))
+    fresh = {100: requests()[3]}
+    answers = finished(engine, fresh, {})
+    assert {*answers} == {100} and not engine._open.turns

@@ -1,18 +1,19 @@
 """Decoding with a model on a CPU whose matrices are packed in the format of numbers that is best there: read from
 its folder without transformers, adapters computed beside."""
 
+import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from agent0.errors import OperationError
+from agent0.errors import OperationError, TransientError
 from agent0.infra.engine.adapter import OTHER_BASE, Adapter, unpack
 from agent0.infra.engine.chat_template import Chat, tokenizer_of
-from agent0.infra.engine.decoding import write
+from agent0.infra.engine.decoding import write, writing
 from agent0.infra.engine.formats.best_format import best_format
 from agent0.infra.engine.formats.folder_weights import FolderWeights, embedding_of, largest_context, shape_in
 from agent0.infra.engine.formats.packed_need import BLOCKS
@@ -20,9 +21,37 @@ from agent0.infra.engine.formats.prefixes import Prefixes
 from agent0.infra.engine.formats.products import FORMATS
 from agent0.infra.engine.inference import ADAPTERS_KEPT, Engine, Score
 from agent0.infra.engine.qwen2_functional import Pairs, Weights, adapted, logprobs, weights_of
+from agent0.infra.engine.requests import TurnRequest, Written
 from agent0.infra.engine.sampling import Row
 
 PREFIX = "base_model.model."
+STEPS = 8
+"""Tokens a turn after which others may join."""
+OVER = object()
+
+
+@dataclass(frozen=True)
+class OpenTurn:
+    """A turn that has not ended; ``row`` is None where nothing can be written. ``start``: when it was taken in."""
+
+    request: TurnRequest
+    written: Written
+    row: Row | None
+    start: float = field(default_factory=time.monotonic)
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more is written."""
+        return self.row is None or self.row.ended
+
+
+@dataclass
+class OpenTurns:
+    """Turns by number: those that wait to be written, and how the others are, under ``adapter``."""
+
+    turns: dict[int, OpenTurn] = field(default_factory=dict)
+    waiting: list[Row] = field(default_factory=list)
+    decoding: Iterator[None] = field(default_factory=lambda: iter(()))
 
 
 class PackedEngine(Engine):
@@ -50,6 +79,7 @@ class PackedEngine(Engine):
             self._base = replace(weights, embed=embedding_of(self._parameters))
         self._adapted: OrderedDict[str, Weights] = OrderedDict()
         self._prefixes = Prefixes(kept)
+        self._open = OpenTurns()
 
     def has_adapter(self, name: str) -> bool:
         """Whether adapter ``name`` is loaded."""
@@ -83,6 +113,49 @@ class PackedEngine(Engine):
     def _decode(self, rows: Sequence[Row], adapter: str) -> None:
         self._prefixes.adapter = adapter
         write(self._under(adapter), rows, self._chat.stops, self._prefixes)
+
+    def advance(
+        self, fresh: Mapping[int, TurnRequest], earlier: Collection[int] = (), adapter: str = ""
+    ) -> dict[int, Written]:
+        """Take in turns by number, and write a few tokens of each that is open; those that have ended. ``earlier``:
+        the open ones, all under this ``adapter``.
+
+        Raises:
+            TransientError: an earlier one is not known here.
+        """
+        if not earlier:
+            self._open = OpenTurns()
+        if not self._open.turns.keys() >= {*earlier}:
+            raise TransientError("The model's worker process has lost turns that it was writing.")
+        self._prefixes.adapter = adapter
+        for number, request in fresh.items():
+            written = self._encoded(request)
+            self._open.turns[number] = OpenTurn(request, written, self._row(written, request))
+        self._open.waiting += [turn.row for number in fresh if (turn := self._open.turns[number]).row]
+        try:
+            with torch.inference_mode():
+                self._write_some(self._under(adapter))
+        except BaseException:
+            self._open = OpenTurns()
+            raise
+        return self._ended()
+
+    def _write_some(self, weights: Weights) -> None:
+        """A few tokens of each open turn, until one ends."""
+        turns, waiting = self._open.turns.values(), self._open.waiting
+        for _ in range(STEPS):
+            if any(turn.ended for turn in turns):
+                return
+            if next(self._open.decoding, OVER) is OVER and waiting:
+                self._open.decoding = writing(weights, waiting, self._chat.stops, self._prefixes)
+
+    def _ended(self) -> dict[int, Written]:
+        """Take the turns that have ended out of the open ones."""
+        ended = {number: turn for number, turn in self._open.turns.items() if turn.ended}
+        for number, turn in ended.items():
+            self._finish(turn.written, turn.request, turn.start)
+            del self._open.turns[number]
+        return {number: turn.written for number, turn in ended.items()}
 
 
 def pairs_of(adapter: Adapter, parameters: Mapping[str, Tensor]) -> Pairs:
