@@ -22,6 +22,30 @@ from tests.terminal import Said
 from tests.terminal import agent0 as call
 from tests.test_cli_run import SMALL, append
 
+ENDLESS = '''"""A student whose calls never end by themselves."""
+
+from dataclasses import replace
+
+from agent0.assembly.runtime.providers import Provider, provider
+from agent0.chat_format import format_call
+from agent0.infra.models.scripted import Scripted, ScriptedTrainer, encode
+
+
+class Endless(Scripted):
+    async def generate(self, request):
+        written = await super().generate(request)
+        if request.turns[-1].role != "user":
+            return written
+        ids = encode(text := format_call("python", {"code": "while True: pass"}))
+        return replace(written, text=text, token_ids=ids, logprobs=(-1.0,) * len(ids), ends=())
+
+
+provider(Provider(
+    "endless",
+    lambda actor, settings, artifacts: Endless(artifacts),
+    lambda actor, settings, artifacts: ScriptedTrainer(artifacts),
+))
+'''
 STRICT = ("-s", "run.curriculum.similarity_limit=0.000001", "-s", "run.max_untrained=0")
 
 
@@ -29,7 +53,9 @@ STRICT = ("-s", "run.curriculum.similarity_limit=0.000001", "-s", "run.max_untra
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A run whose sandbox is too small, then one whose screening is too strict."""
     with attached(tmp_path_factory.mktemp("why")) as held:
-        tight = ("--tasks", "8", "--attempts", "3", "--iterations", "1", "--set", "sandbox.wall_s=0.000001")
+        (held / "endless.py").write_text(ENDLESS)
+        student = ("--plugin", str(held / "endless.py"), "--set", "run.student.provider=endless")
+        tight = (*student, "--tasks", "8", "--attempts", "3", "--iterations", "1", "--set", "sandbox.wall_s=0.02")
         small = call("run", "start", *SMALL, *tight, "--name", "small", home=held)
         strict = call("run", "start", *SMALL, *STRICT, "--name", "strict", home=held)
         assert (small.code, strict.code) == (0, 0), strict.err
