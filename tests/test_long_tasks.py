@@ -20,7 +20,6 @@ from agent0.ports.sandbox import Sandbox, SandboxCall
 from agent0.rewards import rewards
 from agent0.rollout.parsing import parse_turn
 from agent0.rollout.prompts import ANY, Prompt, prompt, prompts, render, styles
-from agent0.rollout.student import plain_output
 from agent0.rollout.teacher import read_proposal
 from agent0.settings import RunConfig, Settings
 from agent0.tasks.families import Family, Params, families
@@ -28,6 +27,7 @@ from agent0.tasks.subgoals import split
 from agent0.tools import tools
 from agent0.tools.calling import call_tool
 from agent0.tools.workspace import Workspace
+from agent0.turns.observations import plain_output
 from tests.play import finished, play
 from tests.sandbox.opened import open_bubblewrap
 from tests.world import KnowingSandbox, long, ports, started

@@ -27,12 +27,13 @@ from agent0.rollout.attempt import AttemptProgress, WrittenTurn, generations
 from agent0.rollout.attempt_events import conditions, to_events
 from agent0.rollout.claim_check import INLINE, claim, claim_turns, get_progress, put_progress, redeem
 from agent0.rollout.prompts import prompt, render
-from agent0.rollout.student import Conditions, begin, conclude, plain_output, specs_of, step
+from agent0.rollout.student import Conditions, begin, conclude, specs_of, step
 from agent0.rollout.tool_prompts import text_arguments
 from agent0.rollout.workspace_store import Keeper, Scratch, StoredFolder, opened
 from agent0.settings import RunConfig, StudentConfig
 from agent0.state.run_state import RunState
 from agent0.tasks.seeds import derive_seed
+from agent0.turns.observations import plain_output
 from tests.memory import MemoryArtifacts, TrustingSandbox
 from tests.test_student import Playback, play
 

@@ -17,13 +17,14 @@ from agent0.ports.models import GenerateRequest, Generation
 from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.rollout.attempt import AttemptResult
 from agent0.rollout.prompts import prompt
-from agent0.rollout.student import Conditions, plain_output, solve, specs_of
+from agent0.rollout.student import Conditions, solve, specs_of
 from agent0.rollout.tool_prompts import text_arguments
 from agent0.rollout.workspace_store import Scratch
 from agent0.settings import StudentConfig
 from agent0.tasks.families import families
 from agent0.tasks.splits import task_of
 from agent0.tools.cache import ToolCache
+from agent0.turns.observations import REPEATED, plain_output
 from tests.memory import MemoryArtifacts, TrustingSandbox
 from tests.world import own
 
@@ -236,6 +237,15 @@ async def test_identical_calls_are_run_once() -> None:
     attempts = await asyncio.gather(*(play(CALL, "\\boxed{42}", sandbox=sandbox, cache=cache) for _ in range(5)))
     assert len(sandbox.calls) == 1
     assert sorted(a.tool_calls[0].result.cached for a in attempts) == [False, True, True, True, True]
+
+
+async def test_a_call_that_is_made_again_is_told_so() -> None:
+    """Word for word, right behind itself, with the same result; another call in between is no repetition."""
+    other = CALL.replace("12+30", "30+12")
+    solved = await play(CALL, CALL, other, CALL, "\\boxed{42}", config=CONFIG.model_copy(update={"max_calls": 4}))
+    read = [turn.content for turn in solved.transcript if turn.role == "tool"]
+    assert [text.startswith(REPEATED) for text in read] == [False, True, False, False]
+    assert plain_output(read[1]) == plain_output(read[0])
 
 
 async def test_plain_text_input_fills_the_only_required_argument() -> None:

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from agent0.grading.normal_form import normal_form, same
-from agent0.rollout.student import plain_output
 from agent0.state.run_state import ToolCallRecord
 from agent0.tools import control_names
+from agent0.turns.observations import plain_output
 
 LONGEST = 20_000
 """Characters of an argument that are looked at; what is longer counts as work."""

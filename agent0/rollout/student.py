@@ -32,12 +32,10 @@ from agent0.tools.definition import Tool
 from agent0.tools.episode import record_of
 from agent0.tools.snapshots import as_answer
 from agent0.tools.workspace import Done, Workspace
+from agent0.turns.observations import observation, plain_output
 
 _NOBODYS_FAULT = (ToolState.BUSY, ToolState.CANCELLED, ToolState.SANDBOX_ERROR)
 """States that say nothing of the student's code: the attempt is made again rather than scored."""
-
-NOTHING = "[no output]"
-"""What the student reads of a call that returned no text."""
 
 
 @dataclass(frozen=True)
@@ -284,7 +282,7 @@ async def _act(progress: AttemptProgress, calls: Sequence[ToolCall], conditions:
             work.journal[index] = replace(done, files=stored)
             result_kept = done.result.model_copy(update={"work": keeper.work})
             called.append(ToolUse(turn=len(progress.written) - 1, call=done.call, result=result_kept, inner=done.inner))
-        transcript.append(result_turn(call.name, _readable(result, work), conditions.messages))
+        transcript.append(result_turn(call.name, observation(result, called, work.characters), conditions.messages))
         if work.answer is not None or (result.step and result.step.last):
             break
     after = progress.but(
@@ -338,26 +336,6 @@ def _refused(call: ToolCall, work: Workspace) -> ToolResult:
     result = ToolResult(state=ToolState.REFUSED, output=output, reason=reason, files=len(work.files), file_bytes=size)
     work.journal.append(Done(call, result, work.files))
     return result
-
-
-def _readable(result: ToolResult, work: Workspace) -> str:
-    """What the student reads of a call."""
-    output = result.output if result.output.strip() else NOTHING
-    if work.characters > 0:
-        return output
-    return f"{output}\n[the attempt's tool output is used up; only the beginning and end of more is shown]"
-
-
-def plain_output(text: str) -> str:
-    """A printed value without wrapping: the last line, without ``name =``, brackets of a single item, or quotes."""
-    lines = text.strip().splitlines()
-    last = lines[-1].strip() if lines else ""
-    name, equals, value = last.partition("=")
-    if equals and name.strip().isidentifier() and not value.startswith("="):
-        last = value.strip()
-    if last.startswith("[") and last.endswith("]") and "," not in last:
-        last = last[1:-1].strip()
-    return last.strip("'\"").strip()
 
 
 def conclude(progress: AttemptProgress) -> AttemptResult:

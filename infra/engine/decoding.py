@@ -89,6 +89,19 @@ class Cache:
         self._hidden, self.lengths = self._hidden[places], self.lengths[places]
         self.longest = int(self.lengths.max()) if len(places) else 0
 
+    def share(self, length: int) -> Sequence[Tensor]:
+        """Keep the first ``length`` tokens, which are those of all rows, once from now on; returns the ``stem``."""
+        rows, groups = len(self.lengths), self._shape.groups
+        self._stem = [
+            tensor.view(2, rows, groups, *tensor.shape[2:])[:, 0, :, :length].flatten(0, 1)[None].clone()
+            for tensor in self._held
+        ]
+        self._change(lambda _, tensor: tensor[:, :, length:].contiguous())
+        self.stem_length, self._room = length, self._room - length
+        self.lengths, self.longest = self.lengths - length, self.longest - length
+        self._hide()
+        return self._stem
+
     def row(self, index: int) -> list[Tensor]:
         """Keys and values [2 groups, tokens, width] a layer of the row at ``index``."""
         rows, groups, length = len(self.lengths), self._shape.groups, int(self.lengths[index])
@@ -177,6 +190,7 @@ def writing(
         if alive:
             states = step(weights, chosen, cache)
         if fresh:
+            admission.share(cache, [*batch.rows, *fresh])
             others, ends = read(weights, _prompts(fresh), prefixes, admission.stem)
             batch = Batch([*batch.rows, *fresh], stops, device)
             cache, states = (cache.join(others), torch.cat([states, ends])) if alive else (others, ends)
@@ -191,7 +205,8 @@ class Admission:
         """For the one that waits longest, the first, and those that fit beside it. ``stem``: keys and values of what
         they all begin with."""
         self._numbers = 2 * weights.shape.groups * weights.shape.width * weights.shape.layers
-        self._bounded, self._beginning, self.stem = False, list[int](), list[Tensor]()
+        self._bounded, self._beginning = False, list[int]()
+        self.stem: Sequence[Tensor] = []
         if prefixes is not None:
             prompts = _prompts(self._fitting([], waiting))
             self.stem = _beginning(weights, [tuple(prompt) for prompt in prompts], prefixes)
@@ -206,6 +221,12 @@ class Admission:
         taken = set(map(id, rows))
         waiting[:] = [row for row in waiting if id(row) not in taken]
         return rows
+
+    def share(self, cache: Cache, rows: Sequence[Row]) -> None:
+        """What ``rows`` begin with becomes their stem, where those that came first were too few to have one."""
+        length = 0 if self.stem or not self._bounded else _common([tuple(prompt) for prompt in _prompts(rows)])
+        if length and len(cache.lengths):
+            self.stem, self._beginning = cache.share(length), rows[0].written.prompt[:length]
 
     def _fitting(self, beside: Sequence[Row], waiting: Sequence[Row]) -> list[Row]:
         first = beside or waiting[:1]

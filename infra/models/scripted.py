@@ -24,10 +24,10 @@ from agent0.ports.models import GenerateRequest, Generation
 from agent0.ports.storage import Artifacts
 from agent0.ports.training import Sample, TrainingResult, TrainJob
 from agent0.rollout.parsing import parse_turn
-from agent0.rollout.student import plain_output
 from agent0.settings import ActorConfig
 from agent0.tasks.families import Family, Params, families
 from agent0.tools.builtin.check import RIGHT, WRONG
+from agent0.turns.observations import plain_output
 
 ROLES = {"system": 1, "user": 2, "assistant": 3, "tool": 4}
 END = 5

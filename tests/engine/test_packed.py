@@ -281,8 +281,10 @@ def finished(
     return answers
 
 
-@pytest.mark.parametrize(("slots", "drawn"), [(128, 1.0), (128, 0.0), (2, 1.0)])
-def test_turns_that_join_others_are_written_as_alone(slots: int, drawn: float, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("slots", "drawn", "first"), [(128, 1.0, (0, 1, 2, 6)), (128, 0.0, (0,)), (2, 1.0, (6, 0))])
+def test_turns_that_join_others_are_written_as_alone(
+    slots: int, drawn: float, first: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whenever they come, of whatever length, behind a common beginning or another one; and then the next turns."""
     monkeypatch.setattr(packed_need, "SLOTS", slots)
     engine, exact = PackedEngine(str(BASE), precision="fp32"), Engine(str(BASE))
@@ -292,8 +294,7 @@ def test_turns_that_join_others_are_written_as_alone(slots: int, drawn: float, m
     for _ in range(2):
         batch = [*behind, *plain]
         numbered = dict(enumerate(batch))
-        first = {number: numbered.pop(number) for number in (0, 1, 2, 6)}
-        answers = finished(engine, first, numbered)
+        answers = finished(engine, {number: numbered.pop(number) for number in first}, numbered)
         same([answers[number] for number in range(len(batch))], exact.generate(batch))
         plain, behind = (
             [
@@ -302,6 +303,19 @@ def test_turns_that_join_others_are_written_as_alone(slots: int, drawn: float, m
             ]
             for some, numbers in ((plain, range(len(behind), len(batch))), (behind, range(len(behind))))
         )
+
+
+def test_what_few_and_those_who_join_them_begin_with_is_kept_once_from_then_on() -> None:
+    engine = PackedEngine(str(BASE), precision="fp32")
+    weights, start = engine._base, [n % 400 + 9 for n in range(2 * BLOCK + 3)]
+    prompts, places = [[*start, 7], [*start, 8, 9]], torch.tensor([5, 6])
+    with torch.inference_mode():
+        apart, shared = (decoding.read(weights, prompts)[0] for _ in range(2))
+        stem = shared.share(2 * BLOCK)
+        assert decoding.length_of(stem) == shared.stem_length == 2 * BLOCK and shared.longest == 5
+        for _ in range(3):
+            states, others = (decoding.step(weights, places, cache) for cache in (apart, shared))
+            assert torch.allclose(states, others, atol=1e-5)
 
 
 def test_what_a_worker_has_lost_is_told_and_what_nobody_waits_for_is_forgotten() -> None:

@@ -30,13 +30,13 @@ from agent0.rewards.red_team import (
     teacher_policies,
 )
 from agent0.rewards.red_team.undone import verdicts
-from agent0.rollout.student import plain_output
 from agent0.settings import RewardConfig, RunConfig
 from agent0.state.reward_history import RewardHistory, with_receipt
 from agent0.state.run_state import AttemptState, RunState, TaskState, ToolCallRecord, attempt_id, task_id
 from agent0.tasks.families import families
 from agent0.tasks.screening import Archive, Decision, Proposed, decide_batch
 from agent0.tasks.splits import split_key, split_of, task_with
+from agent0.turns.observations import plain_output
 
 DIMENSIONS = 512
 LIMIT = 0.97

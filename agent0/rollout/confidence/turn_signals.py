@@ -13,7 +13,7 @@ from agent0.grading.normal_form import normal_form, same
 from agent0.ports.models import GenerateRequest, Generation, Model
 from agent0.rollout.confidence.signals import signals
 from agent0.rollout.parsing import parse_turn
-from agent0.rollout.student import plain_output
+from agent0.turns.observations import plain_output
 
 _FAILED = re.compile(
     r"^Traceback \(most recent call last\):|^\[(?:refused|stopped|the sandbox|it was ended)\b"
