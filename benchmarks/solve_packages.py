@@ -1,7 +1,8 @@
 """``agent0 solve fix`` on three published packages, each with a bug that a person put in: what is solved, and how fast.
 
 ``python -m benchmarks.solve_packages FOLDER`` reads their source distributions from the package index and lets a
-scripted reference repair them; ``--model NAME`` asks a model instead, ``--seeds 3`` often. Only the sandbox runs them.
+scripted reference repair them; ``--model NAME`` asks a model instead, ``--seeds 3`` often; other options are those of
+``agent0 solve``. Only the sandbox runs them.
 """
 
 import argparse
@@ -128,10 +129,9 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="where the packages lie, or will")
     parser.add_argument("--model", default="", help="as agent0 solve takes it; without: the scripted reference")
     parser.add_argument("--seeds", type=int, default=1, help="attempts at each")
-    parser.add_argument("options", nargs="*", help="more options of agent0 solve, behind --")
-    chosen = parser.parse_args()
+    chosen, others = parser.parse_known_args()
     chosen.folder.mkdir(parents=True, exist_ok=True)
-    options = [*(("--model", chosen.model) if chosen.model else ()), *chosen.options]
+    options = (["--model", chosen.model] if chosen.model else []) + others
     print("| package | seed | exit code | s | votes |\n|---|---:|---:|---:|---|")
     for row in rows(chosen.folder.absolute(), options, chosen.seeds):
         print(row, flush=True)

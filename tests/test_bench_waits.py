@@ -109,6 +109,11 @@ def test_a_server_that_is_not_there_at_first_is_an_error_and_not_waited_for(data
     assert f"agent0 bench run --resume {run_of(said)}" in said.err
 
 
+def test_a_file_that_is_not_there_leaves_nothing_to_go_on_with(tmp_path: Path) -> None:
+    said = agent0("bench", "run", str(tmp_path / "none.jsonl"), "--profile", "scripted", home=tmp_path)
+    assert said.code and "is not available" in said.err and "--resume" not in said.err
+
+
 def test_going_on_needs_a_run_or_names(tmp_path: Path) -> None:
     def refused(*words: str) -> Said:
         return agent0("bench", "run", *words, "--provider", "scripted", home=tmp_path)

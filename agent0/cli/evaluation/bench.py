@@ -94,14 +94,20 @@ def _run(settings: Settings, plan: Plan, resume: str, quiet: bool) -> tuple[dict
     """The results file of a new run of ``plan``, or of the one to ``resume``, and what it has scored."""
     identity = resume or f"bench-{secrets.token_hex(3)}"
     command = resume_command(identity, plan.folder)
-    report, begun = BenchmarkReporter(quiet), bool(resume)
+    report, begun, lines = BenchmarkReporter(quiet), bool(resume), list[str]()
+
+    def say(line: str) -> None:
+        lines.append(line)
+        console.say(line)
+
     try:
         results = console.run_async(
-            lambda: run_benchmarks(settings, plan, identity, report, begun=begun, say=console.say),
+            lambda: run_benchmarks(settings, plan, identity, report, begun=begun, say=say),
             stopping=f"Stopped; nothing is lost. Go on: {command}",
         )
     except* DependencyError:
-        console.say(f"What is scored is kept. Go on: {command}")
+        if lines:  # nothing is said before all rows are read
+            console.say(f"What is scored is kept. Go on: {command}")
         raise
     items = console.run_async(lambda: scored_items(settings, identity))[0]
     console.say(
