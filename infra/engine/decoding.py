@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from agent0.infra.engine.formats.packed_need import turns_at_once
-from agent0.infra.engine.formats.prefixes import BLOCK, KeptBlock, Prefixes, joined
+from agent0.infra.engine.formats.prefixes import BLOCK, KeptBlock, Prefix, Prefixes, joined
 from agent0.infra.engine.memory_need import READ, ROOM
 from agent0.infra.engine.qwen2_functional import Shape, Weights, gone_on, heads_of, hidden, normed, packed, turns
 from agent0.infra.engine.sampling import Batch, Row
@@ -271,24 +271,46 @@ def read(
     device = weights.embed.device
     lengths, shared = torch.tensor([len(prompt) for prompt in prompts], device=device), length_of(stem)
     cache, ends = None, dict[int, Tensor]()
-    for prefix, texts in _behind_prefixes(weights, unique, prefixes):
-        before = length_of(prefix)
-        few = max(1, READ // (max(map(len, texts)) - before))
-        for at in range(0, len(texts), few):
-            some = texts[at : at + few]
-            layers, last = _read(weights, [text[before:] for text in some], prefix)
-            which = [index for index, text in enumerate(some) for _ in rows[text]]
-            places = torch.tensor([row for text in some for row in rows[text]], device=device)
-            cache = cache or Cache(weights.shape, lengths - shared, layers[0].dtype, stem)
+    for parts in _passes(_behind_prefixes(weights, unique, prefixes)):
+        layers, last = _read(weights, parts)
+        cache = cache or Cache(weights.shape, lengths - shared, layers[0].dtype, stem)
+        first = 0
+        for before, texts in parts:
+            which = [first + index for index, text in enumerate(texts) for _ in rows[text]]
+            places = torch.tensor([row for text in texts for row in rows[text]], device=device)
+            longest = max(map(len, texts)) - before.length
             for number, layer in enumerate(layers):
-                cache.put(number, places, _behind(shared, prefix[number : number + 1], layer[which]))
-            ends |= {row: last[index] for index, text in enumerate(some) for row in rows[text]}
-            if prefixes is not None:
-                for index, text in enumerate(some):
-                    prefixes.keep(text, [layer[index, :, : len(text) - before] for layer in layers], before)
-            del layers, layer  # before those of the next part are made
+                kept = before.layers[number : number + 1]
+                cache.put(number, places, _behind(shared, kept, layer[which, :, :longest]))
+            for index, text in enumerate(texts, first):
+                ends |= dict.fromkeys(rows[text], last[index])
+                if prefixes is not None:
+                    own = [layer[index, :, : len(text) - before.length] for layer in layers]
+                    prefixes.keep(text, own, before.length)
+            first += len(texts)
+        del layers, layer  # before those of the next pass are made
     assert cache is not None  # noqa: S101 - there is a prompt
     return cache, torch.stack([ends[row] for row in range(len(prompts))])
+
+
+Part = tuple[Prefix, list[tuple[int, ...]]]
+"""Texts, and what is kept of a beginning of all of them."""
+
+
+def _passes(parts: Iterator[Part]) -> Iterator[list[Part]]:
+    """Parts that are read at once, larger ones divided: of ``READ`` tokens with padding, behind as many kept ones."""
+    beside, rows, longest, kept = list[Part](), 0, 0, 0
+    for before, texts in parts:
+        size = max(map(len, texts)) - before.length
+        few = max(1, READ // size)
+        for at in range(0, len(texts), few):
+            some = texts[at : at + few]
+            if beside and ((rows + len(some)) * max(longest, size) > READ or kept + before.length > READ):
+                yield beside
+                beside, rows, longest, kept = [], 0, 0, 0
+            beside.append((Prefix(len(some), before.layers), some))
+            rows, longest, kept = rows + len(some), max(longest, size), kept + before.length
+    yield beside
 
 
 def length_of(kept: Sequence[Tensor]) -> int:
@@ -305,19 +327,17 @@ def _behind(shared: int, prefix: Sequence[Tensor], layer: Tensor) -> Tensor:
     return torch.cat([prefix[0][:, :, shared:].expand(len(layer), -1, -1, -1), layer], 2)
 
 
-def _behind_prefixes(
-    weights: Weights, texts: Sequence[tuple[int, ...]], prefixes: Prefixes | None
-) -> Iterator[tuple[list[Tensor], list[tuple[int, ...]]]]:
-    """(what is kept of a beginning, the ``texts`` with it). What all begin with is read first, and kept."""
+def _behind_prefixes(weights: Weights, texts: Sequence[tuple[int, ...]], prefixes: Prefixes | None) -> Iterator[Part]:
+    """``texts`` by what is kept of their beginnings. What all begin with is read first, and kept."""
     if prefixes is None:
-        yield [], list(texts)
+        yield Prefix(len(texts), ()), list(texts)
         return
     _beginning(weights, texts, prefixes)
     groups: dict[tuple[KeptBlock, ...], list[tuple[int, ...]]] = {}
     for text in texts:
         groups.setdefault(prefixes.longest(text), []).append(text)
     for chain, members in groups.items():
-        yield joined(chain), members
+        yield Prefix(len(members), joined(chain)), members
 
 
 def _beginning(weights: Weights, texts: Sequence[tuple[int, ...]], prefixes: Prefixes) -> list[Tensor]:
@@ -329,7 +349,7 @@ def _beginning(weights: Weights, texts: Sequence[tuple[int, ...]], prefixes: Pre
     known = joined(prefixes.longest((*beginning, 0)))
     if (before := length_of(known)) == shared:
         return known
-    layers, _ = _read(weights, [beginning[before:]], known)
+    layers, _ = _read(weights, [(Prefix(1, known), [beginning])])
     prefixes.keep(beginning, [layer[0] for layer in layers], before)
     return [_behind(0, known[number : number + 1], layer) for number, layer in enumerate(layers)]
 
@@ -342,13 +362,16 @@ def _common(prompts: Sequence[tuple[int, ...]]) -> int:
     return length // BLOCK * BLOCK if len(prompts) > 1 else 0
 
 
-def _read(weights: Weights, prompts: Sequence[Sequence[int]], prefix: Sequence[Tensor]) -> tuple[list[Tensor], Tensor]:
-    """(keys and values [rows, 2 groups, T, width] of each layer, what the head reads at the ends [rows, hidden])."""
-    device, kept, longest = weights.embed.device, list[Tensor](), max(map(len, prompts))
+def _read(weights: Weights, parts: Sequence[Part]) -> tuple[list[Tensor], Tensor]:
+    """What is new of the texts of ``parts``, one after the other: (keys and values [rows, 2 groups, T, width] of each
+    layer, what the head reads at the ends [rows, hidden])."""
+    device, kept = weights.embed.device, list[Tensor]()
+    prompts = [text[before.length :] for before, texts in parts for text in texts]
+    longest = max(map(len, prompts))
     ids = torch.tensor([[*prompt, *[0] * (longest - len(prompt))] for prompt in prompts], device=device)
     lengths = torch.tensor([len(prompt) for prompt in prompts], device=device)
     text = packed(ids, (torch.arange(longest, device=device) < lengths[:, None]).long())
-    states = hidden(weights, text, kept, prefix=prefix)
+    states = hidden(weights, text, kept, prefixes=[before for before, _ in parts])
     return kept, states[lengths.cumsum(0) - 1]
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn.functional import embedding, pad, scaled_dot_product_attention, silu
 from torch.utils.checkpoint import checkpoint
 
+from agent0.infra.engine.formats.prefixes import Prefix
 from agent0.infra.engine.formats.products import Adapted, ChosenLogprobs, Packing, Product, Single, beside
 from agent0.infra.engine.memory_need import LARGEST
 
@@ -243,12 +244,14 @@ def _turned(positions: Tensor, width: int, theta: float) -> Tensor:
     return torch.polar(torch.ones_like(angles), angles)[:, None]
 
 
-def _turned_text(shape: Shape, text: "Packed", stretch: Tensor | None, before: int) -> Tensor:
-    """As ``turns`` at the positions of ``text``, which has so many tokens ``before`` it; those of each row times its
-    ``stretch`` [rows] where there is one."""
-    if stretch is None:
-        return turns(shape, text.longest + before, text.ids.device)[text.positions + before]
-    return _turned(text.positions * stretch[text.places // text.longest], shape.width, shape.theta)
+def _turned_text(shape: Shape, text: "Packed", stretch: Tensor | None, before: Sequence[int]) -> Tensor:
+    """As ``turns`` at the positions of ``text``, whose rows have so many tokens ``before`` them; those of each row
+    times its ``stretch`` [rows] where there is one."""
+    row = text.places // text.longest
+    if stretch is not None:
+        return _turned(text.positions * stretch[row], shape.width, shape.theta)
+    by = turns(shape, text.longest + max(before, default=0), text.ids.device)
+    return by[text.positions + torch.tensor(before, device=row.device)[row] if any(before) else text.positions]
 
 
 @lru_cache(maxsize=8)
@@ -285,24 +288,29 @@ def hidden(
     *,
     twice: bool = False,
     stretch: Tensor | None = None,
-    prefix: Sequence[Tensor] = (),
+    prefixes: Sequence[Prefix] = (),
 ) -> Tensor:
     """What the head reads, [N, hidden]. Keys and values of each layer go to ``keep``: [rows, 2 groups, longest,
     width]. ``twice``: what a gradient needs of a layer is computed again rather than kept. ``stretch``: factors
-    [rows], by which the positions of each row are multiplied. ``prefix``: what was kept of each layer, [1, 2 groups,
-    length, width], of a text that stands before every row."""
-    shape, before = weights.shape, prefix[0].shape[2] if prefix else 0
+    [rows], by which the positions of each row are multiplied. ``prefixes``: what stands before the rows, in their
+    order."""
+    shape, before = weights.shape, prefixes or [Prefix(text.rows, ())]
+    earlier = [
+        [prefix.layers[number] if prefix.layers else None for prefix in before] for number in range(shape.layers)
+    ]
 
-    def through(x: Tensor, layer: Layer, earlier: Tensor | None) -> Tensor:
+    def through(x: Tensor, layer: Layer, number: int) -> Tensor:
         wide = text.spread(heads_of(shape, layer, x, by)).transpose(1, 2)
         if keep is not None:
             keep.append(wide[:, shape.heads :].clone())  # a view would hold the queries, too
-        attended = _attended(shape, wide, earlier)
+        parts = wide.split([prefix.rows for prefix in before])
+        attended = torch.cat([_attended(shape, *part) for part in zip(parts, earlier[number], strict=True)])
         return gone_on(shape, layer, x, text.gather(attended.transpose(1, 2)).flatten(1))
 
-    x, by = weights.embedded(text.ids), _turned_text(shape, text, stretch, before)
-    for layer, earlier in zip(weights.layers, prefix or [None] * shape.layers, strict=True):
-        x = checkpoint(through, x, layer, earlier, use_reentrant=False) if twice else through(x, layer, earlier)
+    lengths = [prefix.length for prefix in before for _ in range(prefix.rows)]
+    x, by = weights.embedded(text.ids), _turned_text(shape, text, stretch, lengths)
+    for number, layer in enumerate(weights.layers):
+        x = checkpoint(through, x, layer, number, use_reentrant=False) if twice else through(x, layer, number)
     return normed(x, shape.eps)
 
 
@@ -357,9 +365,10 @@ def chances(
     """(``logprobs``, entropies): the latter, [rows, T] in nats at the same places, are those of choosing among the
     tokens ``among`` [n] alone; None where there are none. ``prefix``: as for ``hidden``, of the tokens that every row
     begins with; ``mask`` is 0 there and at the token behind."""
-    start = prefix[0].shape[2] if prefix else 0
+    before = Prefix(len(ids), prefix)
+    start = before.length
     ids, attention, mask = (tensor[:, start:] for tensor in (ids, attention, mask))
-    states = hidden(weights, packed(ids, attention), twice=twice, stretch=stretch, prefix=prefix)
+    states = hidden(weights, packed(ids, attention), twice=twice, stretch=stretch, prefixes=[before])
     chosen = mask.bool() & attention.bool() & (attention.cumsum(-1) > 1)
     before = (attention.flatten().cumsum(0) - 2)[chosen.flatten()]
     spread = _spread(weights, states[before], ids[chosen], heat, among)

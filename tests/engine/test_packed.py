@@ -1,6 +1,7 @@
 """A model with packed matrices writes what it writes in single precision, but for rounding, whoever is beside it."""
 
 import json
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -327,3 +328,30 @@ def test_what_a_worker_has_lost_is_told_and_what_nobody_waits_for_is_forgotten()
     fresh = {100: requests()[3]}
     answers = finished(engine, fresh, {})
     assert {*answers} == {100} and not engine._open.turns
+
+
+def test_texts_behind_beginnings_of_their_own_are_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many fit into a pass; what is kept of each is what is kept of it alone."""
+    engine, rng = PackedEngine(str(BASE), precision="fp32"), random.Random(3)
+    texts = [[rng.randrange(9, 400) for _ in range(length)] for length in (40, 97, 70, 33, 131)]
+    with torch.inference_mode():
+        exact, ends = decoding.read(engine._base, [[*text, 7, 8, 9] for text in texts])
+        for most in (1, 64, 200, 1 << 11):
+            monkeypatch.setattr(decoding, "READ", most)
+            prefixes, passes = Prefixes(), list[int]()
+            decoding.read(engine._base, texts[:4], prefixes)
+            monkeypatch.setattr(decoding, "_read", partial(_counted, decoding._read, passes))
+            cache, last = decoding.read(engine._base, [[*text, 7, 8, 9] for text in texts], prefixes)
+            monkeypatch.undo()
+            assert torch.allclose(last, ends, atol=1e-5)
+            assert all(
+                torch.allclose(one, other, atol=1e-5)
+                for row in range(len(texts))
+                for one, other in zip(cache.row(row), exact.row(row), strict=True)
+            )
+            assert len(passes) == {1: 5, 1 << 11: 1}.get(most, len(passes)) and sum(passes) == 5
+
+
+def _counted(read: Any, passes: list[int], weights: Any, parts: Any) -> Any:
+    passes.append(sum(len(texts) for _, texts in parts))
+    return read(weights, parts)

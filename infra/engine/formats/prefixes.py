@@ -25,6 +25,20 @@ class KeptBlock:
     tensor: Tensor
 
 
+@dataclass(frozen=True)
+class Prefix:
+    """A text that stands before so many ``rows``: its keys and values in each of ``layers``, [1, 2 groups, length,
+    width]; none of an empty one."""
+
+    rows: int
+    layers: Sequence[Tensor]
+
+    @property
+    def length(self) -> int:
+        """Its tokens."""
+        return self.layers[0].shape[2] if self.layers else 0
+
+
 class Prefixes:
     """The blocks, each under the number of the one before it and its own tokens; the first under the name of the
     adapter that computed it (``adapter``, which whoever reads or keeps sets before). They are of ``budget`` bytes at
