@@ -13,7 +13,7 @@ from agent0.ports.storage import Artifacts
 from agent0.ports.web import Web
 from agent0.rollout.attempt_events import conditions, to_events
 from agent0.rollout.claim_check import get_progress
-from agent0.rollout.student import begin, step, student_prompt
+from agent0.rollout.student import begun, step, student_prompt
 from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool
 from agent0.verification.submitted import as_request, state_of, stated, submission_verdict
@@ -40,7 +40,7 @@ async def solve_submission(
     else:
         task = await stated(event.proposal, verifier_sandbox, artifacts)
         prompt = student_prompt(run.config.student, task.domain, long=task.kind == "long")
-        attempt = begin(task, prompt, run.config.student, ports.tools).but(work=ports.start)
+        attempt = begun(task, prompt, ports)
     already = len(attempt.called)
     attempt = await step(attempt, ports)
     while attempt.end is None and not ports.by_files:

@@ -31,7 +31,7 @@ LONGEST = 32_768
 MOST_CALLS = 16
 """Calls read of one turn."""
 
-NO_ACTION = "it calls no tool"
+NO_ACTION, NO_CHANGE = "it calls no tool", "no file has been changed yet"
 DONE = r"\boxed{done}"
 """How prompts ask to end a task whose answer is a work folder."""
 _final_action = re.compile(rf"\{{\s*[\"']action[\"']\s*:\s*[\"']{FINAL_ACTION}[\"']", re.IGNORECASE)
@@ -89,14 +89,19 @@ def as_message(parsed: ParsedTurn, written: Generation, tool: str) -> ParsedTurn
     return ParsedTurn((ToolCall(name=tool, arguments={"message": message}),))
 
 
-def as_action(parsed: ParsedTurn, tools: Sequence[ToolSpec], previous: Turn, *, steps: bool, files: bool) -> ParsedTurn:
+def as_action(
+    parsed: ParsedTurn, tools: Sequence[ToolSpec], previous: Turn, *, steps: bool, files: bool, changed: bool
+) -> ParsedTurn:
     """``parsed``, a turn of an attempt whose answer is its ``steps`` or its ``files``: one that neither calls any of
-    ``tools`` nor says that it is done gets an error, unless ``previous`` is one already."""
-    answered = parsed.calls or parsed.errors or parsed.answer is not None
-    if not (steps or files) or answered or NO_ACTION in previous.content:
+    ``tools`` nor says that it is done gets an error, and one that says so where no file was ``changed``, unless
+    ``previous`` is one already."""
+    idle = not (parsed.calls or parsed.errors or parsed.answer is not None) and (steps or files)
+    unchanged = files and not changed and parsed.answer is not None and not parsed.calls
+    if not (idle or unchanged) or any(error in previous.content for error in (NO_ACTION, NO_CHANGE)):
         return parsed
     names, or_end = ", ".join(tool.name for tool in tools), "" if steps else f", or write {DONE}"
-    return replace(parsed, errors=(f"{NO_ACTION}; end your turn with a call of one of: {names}{or_end}",))
+    error = f"{NO_ACTION if idle else NO_CHANGE}; end your turn with a call of one of: {names}{or_end}"
+    return replace(parsed, answer=None, errors=(f"{error}{' again' if unchanged else ''}",))
 
 
 def _answer(prose: str) -> str | None:

@@ -32,6 +32,7 @@ from agent0.tools.definition import Tool
 from agent0.tools.episode import record_of
 from agent0.tools.snapshots import as_answer
 from agent0.tools.workspace import Done, Workspace
+from agent0.turns.folder_text import folder_text
 from agent0.turns.observations import observation, plain_output
 
 _NOBODYS_FAULT = (ToolState.BUSY, ToolState.CANCELLED, ToolState.SANDBOX_ERROR)
@@ -95,22 +96,33 @@ def start_folder(task: Task) -> Artifact | None:
 
 async def solve(task: Task, prompt: Prompt, conditions: Conditions) -> AttemptResult:
     """Attempt ``task`` from beginning to end; errors as for ``step``."""
-    progress = begin(task, prompt, conditions.config, conditions.tools).but(work=conditions.start)
+    progress = begun(task, prompt, conditions)
     while progress.end is None:
         progress = await step(progress, conditions)
     return conclude(progress)
 
 
+def begun(task: Task, prompt: Prompt, conditions: Conditions) -> AttemptProgress:
+    """The attempt at ``task`` under ``conditions`` before its first turn, in its work folder."""
+    shown = folder_text(StoredFolder(conditions.start, conditions.artifacts), conditions.config.shown_files)
+    return begin(task, prompt, conditions.config, conditions.tools, shown).but(work=conditions.start)
+
+
 def begin(
-    task: Task, prompt: Prompt, config: StudentConfig, available: Mapping[str, Tool] | None = None
+    task: Task,
+    prompt: Prompt,
+    config: StudentConfig,
+    available: Mapping[str, Tool] | None = None,
+    folder: str = "",
 ) -> AttemptProgress:
     """Start an attempt: returns its progress before the first turn; of the task only question, subgoals and a passage
     that the student is to read are looked at.
 
-    ``available`` are the tools there are, None: the registered ones.
+    ``available`` are the tools there are, None: the registered ones; ``folder`` is what is read of its work folder.
     """
-    passage = f"{task.row.passage}\n\n" if task.row and task.row.passage else ""
-    turns = render(prompt, {"question": f"{passage}{task.question}", "domain": task.domain})
+    passage = task.row.passage if task.row else ""
+    question = "\n\n".join(filter(None, (passage, task.question, folder)))
+    turns = render(prompt, {"question": question, "domain": task.domain})
     specs = specs_of(config.tools, available) if config.max_calls and config.form in FORMS else ()
     factor = config.long_factor if task.kind == "long" else 1
     return AttemptProgress(
@@ -172,7 +184,9 @@ async def step(progress: AttemptProgress, conditions: Conditions) -> AttemptProg
     progress, written = await next_turn(progress, request, conditions.model, config.form)
     written = until_call(written, specs, config.form)
     parsed = as_message(parse_turn(written.text, toolbox(specs), form=config.form), written, conditions.messages)
-    parsed = as_action(parsed, specs, progress.transcript[-1], steps=conditions.by_steps, files=conditions.by_files)
+    changed = progress.work != conditions.start
+    kind = {"steps": conditions.by_steps, "files": conditions.by_files}
+    parsed = as_action(parsed, specs, progress.transcript[-1], **kind, changed=changed)
     progress = progress.wrote(written, len(parsed.errors) + sum(bool(call.error) for call in parsed.calls))
     progress = await _react(progress, parsed, written.finish == "length", conditions)
     progress = progress if progress.end or progress.turns else progress.but(end="turn_limit")

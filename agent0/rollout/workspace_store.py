@@ -53,6 +53,10 @@ class StoredFolder(Mapping[str, bytes]):
     def _entries(self) -> dict[str, Artifact]:
         return entries(self.manifest, self._artifacts)
 
+    def sizes(self) -> dict[str, int]:
+        """Bytes by name."""
+        return {name: artifact.size for name, artifact in self._entries.items()}
+
     def __getitem__(self, name: str) -> bytes:
         return self._artifacts.get(self._entries[name])
 

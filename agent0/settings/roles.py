@@ -201,6 +201,13 @@ class StudentConfig(ActorConfig):
         False, description="the last line that a call prints is the answer, and no turn follows (prompts: programs)"
     )
     long_factor: int = Field(6, ge=1, le=100, description="a long task has this many times the turns and calls")
+    shown_files: int = Field(
+        0,
+        ge=0,
+        le=1_000_000,
+        description="it reads its work folder with the question where its files have so many bytes at most, else their "
+        "names; 0: neither",
+    )
     tool_seconds: float = Field(
         60, gt=0, le=86_400, description="tool time an attempt, seconds; then calls are refused"
     )
