@@ -317,6 +317,7 @@ async def test_work_that_ends_without_a_change_is_told_so_once() -> None:
     assert (done.end, done.turns, done.parse_errors) == ("answered", 2, 1)
     (reminder,) = [turn.content for turn in done.transcript if turn.role == "tool"]
     assert "no file has been changed yet" in reminder and "write \\boxed{done} again" in reminder
-    write = "```python\nopen('a.py', 'w').write('1')\n```"
-    changed = await play(write, "Done. \\boxed{done}", "Never asked.", by_files=True)
+    config = StudentConfig(max_tokens=200, tools=("write_file",), tool_form="fence")
+    write = '```write_file\n{"path": "a.py", "content": "1"}\n```'
+    changed = await play(write, "Done. \\boxed{done}", "Never asked.", by_files=True, config=config)
     assert (changed.end, changed.turns, changed.parse_errors) == ("answered", 2, 0)
