@@ -79,7 +79,7 @@ def test_work_that_does_not_hold_is_not_written_and_is_seen_by_its_exit_code(rep
 @pytest.mark.parametrize(
     "files, arguments, code, words",
     [
-        (None, (), 1, "There is no folder"),
+        (None, (), 2, "There is no folder"),
         ({"notes.txt": b""}, (), 2, "holds no Python files"),
         (BROKEN, ("--check", " "), 2, "There is no check."),
         (BROKEN, ("--check", "pytest\nrm"), 2, "There is no check."),

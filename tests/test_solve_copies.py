@@ -10,7 +10,7 @@ import pytest
 
 from agent0.assembly.solving.repository_copy import read_repository
 from agent0.assembly.solving.written_back import write_back
-from agent0.errors import Agent0Error, ConfigError, DependencyError, NotFoundError, OperationError
+from agent0.errors import Agent0Error, ConfigError, DependencyError, OperationError
 from agent0.tools.snapshots import MOST_FILES
 from tests.solved import BROKEN, RIGHT, SOUND, WRONG, content, laid
 
@@ -107,7 +107,7 @@ def huge(folder: Path) -> None:
 @pytest.mark.parametrize(
     "change, versions, kind, words",
     [
-        (shutil.rmtree, "", NotFoundError, "There is no folder"),
+        (shutil.rmtree, "", ConfigError, "There is no folder"),
         (huge, "", ConfigError, "is too large"),
         (lambda folder: shutil.rmtree(folder / ".git"), "a..b", ConfigError, "is in no git repository"),
         (lambda folder: (folder / ".git" / "HEAD").write_text("?"), "", DependencyError, "git"),

@@ -184,10 +184,11 @@ async def step(progress: AttemptProgress, conditions: Conditions) -> AttemptProg
     progress, written = await next_turn(progress, request, conditions.model, config.form)
     written = until_call(written, specs, config.form)
     parsed = as_message(parse_turn(written.text, toolbox(specs), form=config.form), written, conditions.messages)
+    errors = len(parsed.errors) + sum(bool(call.error) for call in parsed.calls)
     changed = progress.work != conditions.start
     kind = {"steps": conditions.by_steps, "files": conditions.by_files}
     parsed = as_action(parsed, specs, progress.transcript[-1], **kind, changed=changed)
-    progress = progress.wrote(written, len(parsed.errors) + sum(bool(call.error) for call in parsed.calls))
+    progress = progress.wrote(written, errors)
     progress = await _react(progress, parsed, written.finish == "length", conditions)
     progress = progress if progress.end or progress.turns else progress.but(end="turn_limit")
     progress = _with_files(progress) if conditions.by_files else progress

@@ -105,8 +105,9 @@ def saved_files(folder: Path) -> list[Path]:
         why = f"It holds several data sets: {', '.join(splits)}."
         raise ConfigError(f"{folder} is no file of rows.", why, f"Name one of them: {folder / (*splits, 'train')[0]}")
     if not (folder / SAVED).is_file():
+        why = f"It has neither {SAVED} nor tasks."
         raise ConfigError(
-            f"{folder} is a folder, and no saved data set.", f"There is no {SAVED} in it.", "Name a file."
+            f"{folder} is no file of rows.", why, "Name a file, or a folder of agent0 task generate or agent0 task mine."
         )
     state = json.loads((folder / SAVED).read_text(encoding="utf-8"))
     names = [Path(str(file["filename"])).name for file in state["_data_files"]]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent0.errors import ConfigError, DependencyError, NotFoundError
+from agent0.errors import ConfigError, DependencyError
 from agent0.infra.storage.files import read_regular
 from agent0.tools.paths import printable
 from agent0.tools.snapshots import MOST_BYTES, MOST_FILES, is_inside
@@ -45,12 +45,11 @@ def read_repository(folder: Path, versions: str = "") -> RepositoryCopy:
     two that git has.
 
     Raises:
-        NotFoundError: there is no such folder.
-        ConfigError: it is too large, or git has no such versions.
+        ConfigError: there is no such folder, it is too large, or git has no such versions.
         DependencyError: git is not here, or refuses.
     """
     if not folder.is_dir():
-        raise NotFoundError(f"There is no folder {folder}.", "", "Name the folder of a repository.")
+        raise ConfigError(f"There is no folder {folder}.", "", "Name the folder of a repository.")
     folder = folder.resolve()
     within = any((parent / ".git").exists() for parent in (folder, *folder.parents))
     if versions:

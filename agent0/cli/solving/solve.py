@@ -119,8 +119,8 @@ def _verb(declared: Callable[[], None]) -> Callable[..., None]:
 @_verb
 def fix() -> None:
     """Repair code whose check fails. Votes: the check passes, and fails again without any hunk of the change. Exit code
-    0: solved; 1: the check does not serve, or the work was given up; 3: a vote is against it; 5: a model or the sandbox
-    is away, or a budget used up."""
+    0: solved; 1: the check does not serve, or the work was given up; 2: a wrong path, setting or option; 3: a vote is
+    against it; 5: a model or the sandbox is away, or a budget used up."""
 
 
 @_verb

@@ -110,4 +110,4 @@ def refusal(job: RepositoryJob, before: CheckRun) -> OperationError | None:
         why, fix = "it passes already: there is nothing to fix", ""
     elif not why and job.verb != "fix" and not before.passes:
         why, fix = f"it fails before any change: {before.summary}", "agent0 solve fix PATH mends that first."
-    return OperationError(f"The check `{job.check[:80]}` does not serve.", why, fix) if why else None
+    return OperationError(f"The check `{job.check[:80]}` does not serve: {why}.", "", fix) if why else None
