@@ -15,6 +15,8 @@ from agent0.infra.engine.sampling import Batch, Row
 
 APART = 64
 """Tokens by which prompts may differ that are gone on from side by side, beyond twice the length of the shortest."""
+JOINING = 4
+"""How many times as long, and as many tokens more, prompts may be of turns that join others: waiting costs more."""
 CROWDED = 0.85
 """Share of rows still written below which the others are dropped: dropping copies what all have kept."""
 
@@ -154,14 +156,14 @@ def alike(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
     beside it does."""
     start = 0
     for index, row in enumerate(rows):
-        if not _alike(len(rows[start].written.prompt), len(row.written.prompt)):
+        if not _alike(len(rows[start].written.prompt), len(row.written.prompt), 2):
             yield rows[start:index]
             start = index
     yield rows[start:]
 
 
-def _alike(shortest: int, longest: int) -> bool:
-    return longest <= 2 * shortest + APART
+def _alike(shortest: int, longest: int, times: int) -> bool:
+    return longest <= times * shortest + APART
 
 
 def writing(
@@ -237,7 +239,7 @@ class Admission:
             if self._bounded and len(beside) + len(rows) >= turns_at_once(self._numbers, room - length_of(self.stem)):
                 break
             least, most = min(shortest, len(prompt)), max(longest, len(prompt))
-            if _alike(least, most) and prompt[: len(self._beginning)] == self._beginning:
+            if _alike(least, most, JOINING) and prompt[: len(self._beginning)] == self._beginning:
                 rows.append(row)
                 shortest, longest = least, most
         return rows

@@ -107,7 +107,9 @@ def saved_files(folder: Path) -> list[Path]:
     if not (folder / SAVED).is_file():
         why = f"It has neither {SAVED} nor tasks."
         raise ConfigError(
-            f"{folder} is no file of rows.", why, "Name a file, or a folder of agent0 task generate or agent0 task mine."
+            f"{folder} is no file of rows.",
+            why,
+            "Name a file, or a folder of agent0 task generate or agent0 task mine.",
         )
     state = json.loads((folder / SAVED).read_text(encoding="utf-8"))
     names = [Path(str(file["filename"])).name for file in state["_data_files"]]
