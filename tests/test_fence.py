@@ -308,7 +308,11 @@ async def test_a_turn_that_does_nothing_is_told_so_once_where_files_are_the_answ
     twice = await play("I look first.", "I look further.", "Never asked.", by_files=True)
     assert (twice.end, twice.turns) == ("answered", 2), "its files are its answer, however it ends"
     reminder = next(turn.content for turn in twice.transcript if turn.role == "tool")
-    assert "it calls no tool" in reminder and "python" in reminder and "write \\boxed{done}" in reminder
+    assert (
+        reminder.startswith("Your turn calls no tool. End")
+        and "python" in reminder
+        and "write \\boxed{done}" in reminder
+    )
     assert (await play("I look first.")).turns == 1, "an answer in words may end without one"
 
 
@@ -316,7 +320,7 @@ async def test_work_that_ends_without_a_change_is_told_so_once() -> None:
     done = await play("It is right. \\boxed{done}", "It is. \\boxed{done}", by_files=True)
     assert (done.end, done.turns, done.parse_errors) == ("answered", 2, 0)
     (reminder,) = [turn.content for turn in done.transcript if turn.role == "tool"]
-    assert "no file has been changed yet" in reminder and "write \\boxed{done} again" in reminder
+    assert reminder.startswith("No file has been changed yet. End") and "write \\boxed{done} again" in reminder
     config = StudentConfig(max_tokens=200, tools=("write_file",), tool_form="fence")
     write = '```write_file\n{"path": "a.py", "content": "1"}\n```'
     changed = await play(write, "Done. \\boxed{done}", "Never asked.", by_files=True, config=config)

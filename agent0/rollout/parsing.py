@@ -31,7 +31,7 @@ LONGEST = 32_768
 MOST_CALLS = 16
 """Calls read of one turn."""
 
-NO_ACTION, NO_CHANGE = "it calls no tool", "no file has been changed yet"
+NO_ACTION, NO_CHANGE = "Your turn calls no tool", "No file has been changed yet"
 DONE = r"\boxed{done}"
 """How prompts ask to end a task whose answer is a work folder."""
 _final_action = re.compile(rf"\{{\s*[\"']action[\"']\s*:\s*[\"']{FINAL_ACTION}[\"']", re.IGNORECASE)
@@ -52,11 +52,12 @@ _of_no_tool = re.compile(r"^`{3}(?!js|json|text|txt|output)(?P<name>[A-Za-z_][\w
 @dataclass(frozen=True)
 class ParsedTurn:
     """A parsed assistant turn: ``calls`` in order, malformed ones with their ``error``; ``answer`` outside of any call,
-    None where there is none; ``errors`` of the turn as a whole."""
+    None where there is none; ``errors`` of the turn as a whole; ``reminder``: what is missing of one that was read."""
 
     calls: tuple[ToolCall, ...] = ()
     answer: str | None = None
     errors: tuple[str, ...] = ()
+    reminder: str = ""
 
 
 def parse_turn(text: str, toolbox: Toolbox | Mapping[str, str] | None = None, *, form: str = "") -> ParsedTurn:
@@ -93,15 +94,15 @@ def as_action(
     parsed: ParsedTurn, tools: Sequence[ToolSpec], previous: Turn, *, steps: bool, files: bool, changed: bool
 ) -> ParsedTurn:
     """``parsed``, a turn of an attempt whose answer is its ``steps`` or its ``files``: one that neither calls any of
-    ``tools`` nor says that it is done gets an error, and one that says so where no file was ``changed``, unless
+    ``tools`` nor says that it is done gets a reminder, and one that says so where no file was ``changed``, unless
     ``previous`` is one already."""
     idle = not (parsed.calls or parsed.errors or parsed.answer is not None) and (steps or files)
     unchanged = files and not changed and parsed.answer is not None and not parsed.calls
-    if not (idle or unchanged) or any(error in previous.content for error in (NO_ACTION, NO_CHANGE)):
+    if not (idle or unchanged) or previous.content.startswith((NO_ACTION, NO_CHANGE)):
         return parsed
     names, or_end = ", ".join(tool.name for tool in tools), "" if steps else f", or write {DONE}"
-    error = f"{NO_ACTION if idle else NO_CHANGE}; end your turn with a call of one of: {names}{or_end}"
-    return replace(parsed, answer=None, errors=(f"{error}{' again' if unchanged else ''}",))
+    reminder = f"{NO_ACTION if idle else NO_CHANGE}. End your turn with a call of one of: {names}{or_end}"
+    return replace(parsed, answer=None, reminder=f"{reminder}{' again' if unchanged else ''}.")
 
 
 def _answer(prose: str) -> str | None:

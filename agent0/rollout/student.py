@@ -258,12 +258,12 @@ async def _react(progress: AttemptProgress, parsed: ParsedTurn, cut: bool, condi
             return progress.but(end="length")
         if progress.over_budget:
             return progress.but(end="budget")
-        return _with_errors(await _act(progress, parsed.calls, conditions), parsed.errors)
+        return _with_errors(await _act(progress, parsed.calls, conditions), parsed)
     if parsed.answer is not None:
         return _answered(progress, parsed.answer)
-    if cut or not parsed.errors:
+    if cut or not (parsed.errors or parsed.reminder):
         return progress.but(end="length" if cut else "no_answer")
-    return _with_errors(progress, parsed.errors)
+    return _with_errors(progress, parsed)
 
 
 def _answered(progress: AttemptProgress, answer: str) -> AttemptProgress:
@@ -272,11 +272,12 @@ def _answered(progress: AttemptProgress, answer: str) -> AttemptProgress:
     return progress.but(answer=answer, end="answered", subgoals=subgoals)
 
 
-def _with_errors(progress: AttemptProgress, errors: Sequence[str]) -> AttemptProgress:
+def _with_errors(progress: AttemptProgress, parsed: ParsedTurn) -> AttemptProgress:
     """What was wrong with a turn as a whole, for the student to read."""
-    if progress.end or not errors:
+    if progress.end or not (parsed.errors or parsed.reminder):
         return progress
-    error = Turn(role="tool", content=f"The turn could not be read whole: {'; '.join(errors)}.")
+    unread = f"The turn could not be read whole: {'; '.join(parsed.errors)}."
+    error = Turn(role="tool", content=unread if parsed.errors else parsed.reminder)
     return progress.but(transcript=(*progress.transcript, error))
 
 
