@@ -11,6 +11,7 @@ from agent0.ports.models import GenerateRequest, Generation
 from agent0.rollout.attempt import ENDS, generations
 from agent0.rollout.claim_check import get_progress, redeem
 from agent0.rollout.trajectories import token_fault
+from agent0.turns.observations import REPEATED
 from tests.test_long_attempts import LAST, World, asked, call, put
 from tests.test_student import Playback
 from tests.world import Opened
@@ -61,13 +62,13 @@ async def test_the_oldest_outputs_are_shortened_until_a_turn_fits(refuses: bool)
     model = Windowed(STORY, window=9_000, refuses=refuses)
     ended, calls = await told(model)
     assert (ended.answer, ended.end, ended.turns) == ("5", "answered", len(STORY))
-    outputs = [turn.content for turn in ended.transcript if turn.role == "tool"]
+    outputs = [turn.content.removeprefix(f"{REPEATED}\n") for turn in ended.transcript if turn.role == "tool"]
     shortened = [NOTICE in text for text in outputs]
     assert shortened == [False, *sorted(shortened[1:], reverse=True)], "the oldest first; the first says little"
     assert sum(shortened) == ended.compacted > 0 and not shortened[-1]
     whole = calls[1].result.output
     for text in outputs[1:]:
-        assert text == whole or (text.startswith(whole[:ENDS]) and text.endswith(whole[-ENDS:]))
+        assert text == whole or (text.startswith(whole[: ENDS - len(REPEATED) - 1]) and text.endswith(whole[-ENDS:]))
     assert all(event.result.output == whole for event in calls[1:]), "events have outputs whole"
 
 

@@ -358,7 +358,7 @@ def test_folders_that_are_no_saved_data_set_are_refused(tmp_path: Path, monkeypa
     (tmp_path / "both" / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
     assert "several data sets: test, train" in error(tmp_path / "both")
     assert len(check(tmp_path / "both" / "train")["sample"]) == 10
-    assert "no state.json" in error(tmp_path)
+    assert "neither state.json nor tasks" in error(tmp_path)
     assert "names rows of another" in error(saved(tmp_path / "order", TABLE, _indices_data_files=[{"filename": "x"}]))
     (tmp_path / "both" / "test" / "data-00000-of-00002.arrow").write_bytes(b"no arrow")
     assert "cannot be read" in error(tmp_path / "both" / "test")

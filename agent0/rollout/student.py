@@ -185,15 +185,20 @@ async def step(progress: AttemptProgress, conditions: Conditions) -> AttemptProg
     written = until_call(written, specs, config.form)
     parsed = as_message(parse_turn(written.text, toolbox(specs), form=config.form), written, conditions.messages)
     errors = len(parsed.errors) + sum(bool(call.error) for call in parsed.calls)
-    changed = progress.work != conditions.start
-    kind = {"steps": conditions.by_steps, "files": conditions.by_files}
-    parsed = as_action(parsed, specs, progress.transcript[-1], **kind, changed=changed)
+    parsed = _reminded(parsed, specs, progress, conditions)
     progress = progress.wrote(written, errors)
     progress = await _react(progress, parsed, written.finish == "length", conditions)
     progress = progress if progress.end or progress.turns else progress.but(end="turn_limit")
     progress = _with_files(progress) if conditions.by_files else progress
     progress = _with_steps(progress) if conditions.by_steps else progress
     return await _criticised(progress, conditions) if config.self_critique else progress
+
+
+def _reminded(
+    parsed: ParsedTurn, specs: Sequence[ToolSpec], progress: AttemptProgress, conditions: Conditions
+) -> ParsedTurn:
+    by_steps, by_files, changed = conditions.by_steps, conditions.by_files, progress.work != conditions.start
+    return as_action(parsed, specs, progress.transcript[-1], steps=by_steps, files=by_files, changed=changed)
 
 
 def _with_files(progress: AttemptProgress) -> AttemptProgress:

@@ -287,8 +287,8 @@ def read(
             for index, text in enumerate(texts, first):
                 ends |= dict.fromkeys(rows[text], last[index])
                 if prefixes is not None:
-                    own = [layer[index, :, : len(text) - before.length] for layer in layers]
-                    prefixes.keep(text, own, before.length)
+                    new = len(text) - before.length
+                    prefixes.keep(text, [layer[index, :, :new] for layer in layers], before.length)
             first += len(texts)
         del layers, layer  # before those of the next pass are made
     assert cache is not None  # noqa: S101 - there is a prompt
