@@ -164,18 +164,23 @@ async def test_what_others_have_the_model_of_and_do_not_take_is_taken(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The process that has it says so, and stands; the other one has enough to do."""
-    monkeypatch.setattr(affinity, "BOUND_S", 0.4)
+    monkeypatch.setattr(affinity, "BOUND_S", 600.0)
     stuck, steps, count = Steps(), Steps(), 120
     await world.bus(standing := Toy(stuck), model_of=model_of)
     await work(world, "b", 3)
     await until(lambda: standing.calls)
     await work(world, "a", count)
     await world.bus(free := Toy(steps), model_of=model_of)
+    for done in range(3):
+        await until(lambda done=done: len(free.calls) > done)
+        steps.permits.release()
+    assert "b1" not in free.calls
+    monkeypatch.setattr(affinity, "BOUND_S", 0.4)
     async with asyncio.timeout(PATIENCE_S):
         while free.calls.count("b1") < 1:
             steps.permits.release()
-            await asyncio.sleep(0.01)
-    assert 1 < len(free.calls) < count
+            await asyncio.sleep(0.05)
+    assert len(free.calls) < count
     for _ in range(count):
         steps.permits.release()
         stuck.permits.release()
