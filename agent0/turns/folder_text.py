@@ -17,8 +17,8 @@ class SizedFolder(Protocol):
 
 
 def folder_text(folder: SizedFolder, limit: int) -> str:
-    """Every file of ``folder`` where they have ``limit`` bytes at most, else their names, as many as fit; empty of an
-    empty one, and where nothing is to be shown."""
+    """Every file of ``folder`` where they have ``limit`` bytes at most, else their names, as many as fit; "" where the
+    folder is empty or ``limit`` is 0."""
     if not limit or not (sizes := folder.sizes()):
         return ""
     if sum(sizes.values()) > limit:

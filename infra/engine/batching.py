@@ -30,7 +30,8 @@ class Batcher(Generic[Request, Answer]):
     that have no answer yet. It is called until all have one.
 
     Groups (runs) take turns, one request each, so a large run does not starve a small one. All that are answered at a
-    time share a key (an adapter); a group whose turn it is and that waits with another key lets nobody in any more.
+    time share a key (an adapter); where a group's turn comes while its oldest request has another key, no request
+    joins until all are answered.
     """
 
     def __init__(
@@ -125,7 +126,7 @@ class Batcher(Generic[Request, Answer]):
     def _take(
         group: "deque[_Waiting[Request, Answer]]", beside: "_Waiting[Request, Answer] | None", *, in_order: bool
     ) -> "_Waiting[Request, Answer] | None":
-        """Take the first with the key of ``beside`` out of ``group``; ``in_order``: only where nobody waits longer."""
+        """Take the first with the key of ``beside`` out of ``group``; ``in_order``: only if it is the oldest."""
         while group and group[0].answer.done():
             group.popleft()
         for index, waiting in enumerate(group):

@@ -27,7 +27,7 @@ async def add_openenv(
 ) -> tuple[Path, list[TriedTask]]:
     """Add the episodes of the seeds below ``count`` at ``url`` as the environment ``name``; empty: as the server calls
     itself. ``question`` is the field of an observation that asks, ``steps``: an episode goes over several, ``right``:
-    the least reward of a right one, ``resets``: the options of each reset. Returns its folder and all tasks that were
+    the least reward of a right episode, ``resets``: the options of each reset. Returns its folder and all tasks that were
     tried; nothing is stored where none is accepted.
 
     Raises:
