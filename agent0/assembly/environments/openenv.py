@@ -27,8 +27,8 @@ async def add_openenv(
 ) -> tuple[Path, list[TriedTask]]:
     """Add the episodes of the seeds below ``count`` at ``url`` as the environment ``name``; empty: as the server calls
     itself. ``question`` is the field of an observation that asks, ``steps``: an episode goes over several, ``right``:
-    the least reward of a right episode, ``resets``: the options of each reset. Returns its folder and all tasks that were
-    tried; nothing is stored where none is accepted.
+    the least reward of a right episode, ``resets``: the options of each reset. Returns its folder and all tasks
+    that were tried; nothing is stored where none is accepted.
 
     Raises:
         ConfigError: address or name is none, or its actions are more than one text, and not ``steps``.
