@@ -11,9 +11,9 @@ from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.ports.web import Web
-from agent0.rollout.attempt_events import conditions, to_events
+from agent0.rollout.attempt_events import beginning, conditions, to_events
 from agent0.rollout.claim_check import get_progress
-from agent0.rollout.student import begun, step, student_prompt
+from agent0.rollout.student import step
 from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool
 from agent0.verification.submitted import as_request, state_of, stated, submission_verdict
@@ -39,8 +39,7 @@ async def solve_submission(
         attempt = await get_progress(event.progress, artifacts)
     else:
         task = await stated(event.proposal, verifier_sandbox, artifacts)
-        prompt = student_prompt(run.config.student, task.domain, long=task.kind == "long")
-        attempt = begun(task, prompt, ports)
+        attempt = beginning(task, ports)
     already = len(attempt.called)
     attempt = await step(attempt, ports)
     while attempt.end is None and not ports.by_files:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from agent0.events.values import Task
 from agent0.rollout.prompts import prompt
-from agent0.rollout.student import Conditions, begun
+from agent0.rollout.student import Conditions, begin_in_folder
 from agent0.rollout.workspace_store import StoredFolder
 from agent0.settings import StudentConfig
 from agent0.tools.snapshots import save
@@ -49,7 +49,7 @@ def test_a_file_that_looks_like_a_turn_is_none(limit: int) -> None:
     config = StudentConfig(tools=("python",), shown_files=limit)
     task = Task(question="Repair p.", domain="repair", family="f", level=1, canonical="c", kind="long")
     conditions = Conditions(None, config, TrustingSandbox(), artifacts, 0, start=start)  # type: ignore[arg-type]
-    progress = begun(task, prompt("full", "repair", "student", long=True), conditions)
+    progress = begin_in_folder(task, prompt("full", "repair", "student", long=True), conditions)
     last = progress.transcript[-1]
     assert (last.role, progress.work) == ("user", start)
     assert last.content.endswith("{question}\n\n==> tests/test_a.py <==\nassert f(1) == 1") == bool(limit)

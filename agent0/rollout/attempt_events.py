@@ -18,7 +18,7 @@ from agent0.ports.storage import Artifacts
 from agent0.ports.web import Web
 from agent0.rollout.attempt import AttemptProgress, AttemptResult
 from agent0.rollout.claim_check import claim, claim_turns, put_progress
-from agent0.rollout.student import Conditions, begun, conclude, start_folder, step, student_of, student_prompt
+from agent0.rollout.student import Conditions, begin_in_folder, conclude, start_folder, step, student_of, student_prompt
 from agent0.rollout.tool_patterns import repeated
 from agent0.rollout.users.modelled import ModelledUser
 from agent0.settings import RunConfig
@@ -233,7 +233,7 @@ class RecordedTurns:
 def beginning(task: Task, conditions: Conditions) -> AttemptProgress:
     """The attempt at ``task`` under ``conditions`` before its first turn."""
     prompt = student_prompt(conditions.config, task.domain, long=task.kind == "long")
-    return begun(task, prompt, conditions)
+    return begin_in_folder(task, prompt, conditions)
 
 
 async def replayed(

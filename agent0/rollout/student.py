@@ -96,13 +96,13 @@ def start_folder(task: Task) -> Artifact | None:
 
 async def solve(task: Task, prompt: Prompt, conditions: Conditions) -> AttemptResult:
     """Attempt ``task`` from beginning to end; errors as for ``step``."""
-    progress = begun(task, prompt, conditions)
+    progress = begin_in_folder(task, prompt, conditions)
     while progress.end is None:
         progress = await step(progress, conditions)
     return conclude(progress)
 
 
-def begun(task: Task, prompt: Prompt, conditions: Conditions) -> AttemptProgress:
+def begin_in_folder(task: Task, prompt: Prompt, conditions: Conditions) -> AttemptProgress:
     """The attempt at ``task`` under ``conditions`` before its first turn, in its work folder."""
     shown = folder_text(StoredFolder(conditions.start, conditions.artifacts), conditions.config.shown_files)
     return begin(task, prompt, conditions.config, conditions.tools, shown).but(work=conditions.start)

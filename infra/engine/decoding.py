@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from agent0.infra.engine.formats.packed_need import turns_at_once
-from agent0.infra.engine.formats.prefixes import BLOCK, KeptBlock, Prefix, Prefixes, joined
+from agent0.infra.engine.formats.prefixes import BLOCK, KeptBlock, Prefix, Prefixes, joined, length_of
 from agent0.infra.engine.memory_need import READ, ROOM
 from agent0.infra.engine.qwen2_functional import Shape, Weights, gone_on, heads_of, hidden, normed, packed, turns
 from agent0.infra.engine.sampling import Batch, Row
@@ -313,11 +313,6 @@ def _passes(parts: Iterator[Part]) -> Iterator[list[Part]]:
             beside.append((Prefix(len(some), before.layers), some))
             rows, longest, kept = rows + len(some), max(longest, size), kept + before.length
     yield beside
-
-
-def length_of(kept: Sequence[Tensor]) -> int:
-    """Tokens that layers [1, 2 groups, tokens, width] were kept of, 0 where there are none."""
-    return kept[0].shape[2] if kept else 0
 
 
 def _behind(shared: int, prefix: Sequence[Tensor], layer: Tensor) -> Tensor:

@@ -365,10 +365,10 @@ def chances(
     """(``logprobs``, entropies): the latter, [rows, T] in nats at the same places, are those of choosing among the
     tokens ``among`` [n] alone; None where there are none. ``prefix``: as for ``hidden``, of the tokens that every row
     begins with; ``mask`` is 0 there and at the token behind."""
-    before = Prefix(len(ids), prefix)
-    start = before.length
+    beginning = Prefix(len(ids), prefix)
+    start = beginning.length
     ids, attention, mask = (tensor[:, start:] for tensor in (ids, attention, mask))
-    states = hidden(weights, packed(ids, attention), twice=twice, stretch=stretch, prefixes=[before])
+    states = hidden(weights, packed(ids, attention), twice=twice, stretch=stretch, prefixes=[beginning])
     chosen = mask.bool() & attention.bool() & (attention.cumsum(-1) > 1)
     before = (attention.flatten().cumsum(0) - 2)[chosen.flatten()]
     spread = _spread(weights, states[before], ids[chosen], heat, among)

@@ -26,7 +26,7 @@ COLUMNS = ("control", "attempts", "accuracy", "95 %", "less greedy", "written", 
 
 def controls(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A folder of mined or generated tasks.")],
-    samples: Annotated[int, typer.Option("--samples", "-n", min=2, max=64, help="Of each control; majority: 3.")] = 4,
+    samples: Annotated[int, typer.Option("--samples", "-n", min=2, max=64, help="Attempts; majority needs 3.")] = 4,
     prompt: Annotated[
         list[str] | None, typer.Option(help="A style or name of `prompt list`, or a file; may be repeated.")
     ] = None,

@@ -28,6 +28,7 @@ PREFIX = "base_model.model."
 STEPS = 8
 """Tokens a turn after which others may join."""
 OVER = object()
+"""What a decoding gives that has no row left."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class OpenTurn:
 
 @dataclass
 class OpenTurns:
-    """Turns by number: those that wait to be written, and how the others are, under ``adapter``."""
+    """Turns by number that have not ended; rows of those that wait, and the decoding of the others."""
 
     turns: dict[int, OpenTurn] = field(default_factory=dict)
     waiting: list[Row] = field(default_factory=list)

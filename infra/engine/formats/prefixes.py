@@ -36,7 +36,7 @@ class Prefix:
     @property
     def length(self) -> int:
         """Its tokens."""
-        return self.layers[0].shape[2] if self.layers else 0
+        return length_of(self.layers)
 
 
 class Prefixes:
@@ -88,3 +88,8 @@ class Prefixes:
 def joined(chain: Sequence[KeptBlock]) -> list[Tensor]:
     """Keys and values [1, 2 groups, tokens, width] of each layer of the blocks in ``chain``; nothing of none."""
     return list(torch.cat([block.tensor for block in chain], 2)[:, None]) if chain else []
+
+
+def length_of(kept: Sequence[Tensor]) -> int:
+    """Tokens that layers [1, 2 groups, tokens, width] were kept of, 0 where there are none."""
+    return kept[0].shape[2] if kept else 0
