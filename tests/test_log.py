@@ -73,6 +73,8 @@ class Proxy:
     async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, mutable: bool) -> None:
         try:
             while data := await source.read(65536):
+                if sink.is_closing():  # it was cut meanwhile
+                    break
                 if not (mutable and self.mute):
                     sink.write(data)
                     await sink.drain()
