@@ -104,6 +104,7 @@ class ServerMetadata(_Wire):
     version: str | None = Field(None, max_length=SHOWN)
 
 
+_request: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 _frame: TypeAdapter[_ObservationFrame | _StateFrame | _ErrorFrame] = TypeAdapter(
     Annotated[_ObservationFrame | _StateFrame | _ErrorFrame, Field(discriminator="type")]
 )
@@ -183,7 +184,7 @@ class OpenEnvSession:
     ) -> _ObservationFrame | _StateFrame | _ErrorFrame:
         """What a frame is answered; their servers refuse data beside a kind that takes none."""
         fields: dict[str, JsonValue] = {"type": kind} if data is None else {"type": kind, "data": dict(data)}
-        request = TypeAdapter(dict[str, JsonValue]).dump_json(fields).decode()
+        request = _request.dump_json(fields).decode()
         try:
             async with asyncio.timeout(self._answer_s):
                 with contextlib.suppress(ConnectionClosed):  # what it wrote before says why

@@ -8,7 +8,8 @@ from agent0.assembly.mining.candidates import Code
 from agent0.errors import DependencyError
 from agent0.ports.sandbox import Sandbox
 from agent0.tasks.mining.documented import Docstrings
-from agent0.tasks.mining.generated import DrawnCall, GeneratedRepository
+from agent0.tasks.mining.drawn_calls import DrawnCall
+from agent0.tasks.mining.generated import GeneratedRepository
 from agent0.tasks.mining.mutations import Mutation
 from agent0.verification.repositories.hidden_values import ModuleCalls, values_of
 

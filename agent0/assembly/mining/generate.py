@@ -25,7 +25,8 @@ from agent0.assembly.runtime import port_openers
 from agent0.ports.sandbox import Sandbox
 from agent0.settings import SandboxSettings
 from agent0.tasks.mining.documented import documented
-from agent0.tasks.mining.generated import BUGS, DrawnCall, generated
+from agent0.tasks.mining.drawn_calls import DrawnCall
+from agent0.tasks.mining.generated import BUGS, generated
 from agent0.tasks.mining.statements import bug_statement, shown_difference
 from agent0.verification.repositories import hidden_tests
 from agent0.verification.repositories.hidden_values import RAISES, HiddenCalls, is_same

@@ -7,7 +7,7 @@ from agent0.assembly.mining.drawn import LICENCE, Drawn, repository_of, values_b
 from agent0.assembly.mining.mined_folder import MinedFolder, stored
 from agent0.ports.sandbox import Sandbox
 from agent0.tasks.mining.docstring_grammar import argument, value_of
-from agent0.tasks.mining.generated import DrawnCall
+from agent0.tasks.mining.drawn_calls import DrawnCall
 from agent0.tasks.mining.statements import document_statement
 from agent0.verification.repositories.hidden_values import is_same
 from agent0.verification.repositories.mined_task import DOCSTRINGS, MinedSolution, MinedTask, TrialRecord

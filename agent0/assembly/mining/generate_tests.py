@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from agent0.assembly.mining.drawn import LICENCE, Drawn, repository_of, values_by_call
 from agent0.assembly.mining.mined_folder import MinedFolder, stored
 from agent0.ports.sandbox import Sandbox
-from agent0.tasks.mining.generated import DrawnCall
+from agent0.tasks.mining.drawn_calls import DrawnCall
 from agent0.tasks.mining.mutations import Mutation, mutations_of
 from agent0.tasks.mining.statements import tests_statement
 from agent0.verification.repositories.hidden_values import RAISES, is_same

@@ -20,7 +20,8 @@ from agent0.tasks.mining.docstring_grammar import (
     inexact,
     values_by,
 )
-from agent0.tasks.mining.generated import CASES, SHOWN_CASES, DrawnCall, GeneratedRepository, drawn_calls
+from agent0.tasks.mining.drawn_calls import DrawnCall, drawn_calls
+from agent0.tasks.mining.generated import CASES, SHOWN_CASES, GeneratedRepository
 
 FUNCTIONS: Mapping[int, int] = {1: 2, 2: 3, 3: 3, 4: 4}
 MODULE, PARTS = "series", "parts"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from agent0.events.base import Value
 from agent0.ports.sandbox import Sandbox
-from agent0.tasks.mining.generated import drawn_calls
+from agent0.tasks.mining.drawn_calls import drawn_calls
 from agent0.tools.snapshots import fingerprint
 from agent0.verification.repositories.code_measures import CodeMeasures, UnmeasurableError, measured
 from agent0.verification.repositories.hidden_values import ModuleCalls, is_same, values_of

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from agent0.events.values import Vote
 from agent0.ports.sandbox import Sandbox
-from agent0.tasks.mining.mutations import compiles, mutated, mutations_of
 from agent0.tools.snapshots import Files
 from agent0.verification.repositories.code_measures import measures_of
 from agent0.verification.solutions.check_runs import NO_TESTS, CheckRun, RepositoryCheck, SandboxFailedError, quoted
@@ -114,6 +113,8 @@ async def _fix(solution: Solution) -> list[Vote]:
 
 async def _test(solution: Solution) -> list[Vote]:
     """Of wrong versions that the tests before miss, the new ones reject some."""
+    from agent0.tasks.mining.mutations import compiles, mutated, mutations_of  # noqa: PLC0415 - libcst takes .2 s
+
     drawn = [mutation for path in solution.code for mutation in mutations_of(path, solution.before[path])]
     random.Random(solution.job.tree.sha256).shuffle(drawn)
     missed = rejected = 0
