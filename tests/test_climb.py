@@ -158,10 +158,10 @@ def attempts(seed: int = 1) -> list[ScoredTrajectory]:
     return [
         ScoredTrajectory(
             f"e{iteration}-{task}-{n}", f"t{iteration}-{task}", "base",
-            Trajectory(token_ids=(1, rng.choice((5, 6))), mask=(0, 1), logprobs=(0.0, -1.0)), 0.5, 0.5,
-            rng.random() < 0.33, iteration=iteration,
+            Trajectory(token_ids=(1, token), mask=(0, 1), logprobs=(0.0, -1.0)), 0.5, 0.5,
+            rng.random() < 0.33, iteration=iteration, answer=f"{token}",
         )
-        for iteration in (0, 1) for task in range(50) for n in (0, 1)
+        for iteration in (0, 1) for task in range(50) for n in (0, 1) for token in [rng.choice((5, 6))]
     ]  # fmt: skip
 
 

@@ -85,6 +85,17 @@ def without_text(row: dict[str, Any]) -> None:
     row["nodes"][1]["message"]["content"] = ""
 
 
+def with_an_example(row: dict[str, Any]) -> None:
+    """Before the question stands another one, answered by nobody who is trained."""
+    shown = [("user", "What is 1+1?"), ("assistant", "It is \\boxed{2}.")]
+    first = [
+        {"parent": n - 1 if n else None, "message": {"role": role, "content": text}, "token_ids": ids(text),
+         "mask": [False] * len(ids(text))}
+        for n, (role, text) in enumerate(shown)
+    ]  # fmt: skip
+    row["nodes"] = [*first, *({**node, "parent": n + 1} for n, node in enumerate(row["nodes"]))]
+
+
 UNFIT: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "no ids": (without_ids, "None of its 8 attempts has token ids: the file has no token ids"),
     "another tokenizer": (of_another, "are not its text in the tokenizer of tiny"),
@@ -126,6 +137,7 @@ def test_all_of_a_file_in_the_models_tokens_is_trained_on(
     monkeypatch.setattr(foreign_training, "_folder", lambda _: folder())
     rows = traces()
     without_ids(rows[0])
+    with_an_example(rows[-1])
     run = imported(kept, rows_file(tmp_path / "some.jsonl", *rows))["run"]
     words = ("experiment", "retrain", run, "--name", "fit", "--imported", "scripted", "--no-evaluate", "--json")
     answer = call(*words, home=kept)

@@ -72,10 +72,11 @@ def test_a_gate_accepts_by_verdict_or_majority() -> None:
     assert gated(held, "verified", 5) == held
     mixed = gated(held, "permuted", 5)
     assert sum(one.success for one in mixed) == 30 and mixed != held
-    group = [scored(f"m{n}", group="g", path=path(*own)) for n, own in enumerate([(1,), (1,), (1,), (2,), (2,)])]
-    others = [scored("n", group="h"), scored("k0", group="k", path=path(1)), scored("k1", group="k", path=path(2))]
-    by_most = gated([*group, *others], "majority", 5)
-    assert [one.success for one in by_most] == [True] * 3 + [False] * 2 + [True, False, False]
+    answers = ["7", "7.0", " 7", "8", None]  # of five programs, no two alike
+    group = [scored(f"m{n}", group="g", answer=text, path=path(n)) for n, text in enumerate(answers)]
+    others = [scored("n", group="h"), *(scored(f"k{text}", group="k", answer=text, path=path(1)) for text in "12")]
+    by_most = gated([*group, *others, scored("l", group="l", answer="3")], "majority", 5)
+    assert [one.success for one in by_most] == [True] * 3 + [False] * 5 + [True]
 
 
 def test_a_pattern_is_family_level_and_how() -> None:

@@ -78,7 +78,8 @@ def canary_measures(state: RunState) -> dict[str, float]:
     if not drawn:
         return {}
     scored = [
-        _scored(f"canary {state.iteration} {n}", canary.verdicts[0], state.iteration) for n, canary in enumerate(drawn)
+        _scored(f"canary {state.iteration} {n}", canary.verdicts[0], state.iteration, canary.answer)
+        for n, canary in enumerate(drawn)
     ]
     gate = state.config.training.student.gate
     judged = gated([*scored, *_attempts(state)], gate, state.config.seed)[: len(scored)]
@@ -97,8 +98,8 @@ def _attempts(state: RunState) -> Iterator[ScoredTrajectory]:
     for task in state.tasks.values():
         for name, attempt in task.attempts.items():
             if attempt.correct is not None:
-                yield _scored(name, attempt.correct, state.iteration)
+                yield _scored(name, attempt.correct, state.iteration, attempt.answer)
 
 
-def _scored(name: str, right: bool, iteration: int) -> ScoredTrajectory:
-    return ScoredTrajectory(name, name, "", None, None, None, right, iteration=iteration)
+def _scored(name: str, right: bool, iteration: int, answer: str | None) -> ScoredTrajectory:
+    return ScoredTrajectory(name, name, "", None, None, None, right, iteration=iteration, answer=answer)

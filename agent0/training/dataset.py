@@ -94,7 +94,7 @@ def _with_attempt(scored: ScoredTrajectory, event: TaskAttempted, artifacts: Art
     """With what only an attempt has. A conversation is kept where other models wrote in it: it may be distilled."""
     turns, tools = _turns(event, artifacts) if event.authors else (), _tools(event, artifacts)
     attempt = replace(scored, tools=tools, authors=event.authors, turns=turns)
-    return replace(attempt, answered=event.answer is not None, cut_off=event.end == "length")
+    return replace(attempt, answered=event.answer is not None, answer=event.answer, cut_off=event.end == "length")
 
 
 def _tools(event: TaskAttempted, artifacts: Artifacts) -> tuple[str, ...]:

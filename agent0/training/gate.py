@@ -6,11 +6,13 @@ Pure: the same trajectories and seed give the same, in whichever iteration they 
 
 import operator
 import random
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from agent0.grading.normal_form import normal_form
 from agent0.registry import Registry
+from agent0.rollout.confidence.signals import agreement
 from agent0.training.scored_trajectory import ScoredTrajectory
 
 AGREEING = 0.6
@@ -69,16 +71,17 @@ def permuted(trajectories: Sequence[ScoredTrajectory], seed: int) -> list[Scored
 
 @gate("majority")
 def majority(trajectories: Sequence[ScoredTrajectory], seed: int) -> list[ScoredTrajectory]:
-    """Control: accepted where at least ``AGREEING`` of a task's attempts wrote the same, and this is one of them."""
-    texts: dict[str, Counter[tuple[int, ...]]] = defaultdict(Counter)
+    """Control: accepted where at least ``AGREEING`` of a task's attempts came to the same answer, and this is one of
+    them."""
+    answers: dict[str, list[str | None]] = defaultdict(list)
     for scored in trajectories:
-        texts[scored.group][_own_tokens(scored)] += 1
-    accepted = {
-        group: counts.most_common(1)[0][0]
-        for group, counts in texts.items()
-        if counts.most_common(1)[0][1] >= AGREEING * counts.total()
-    }
-    return [replace(scored, success=accepted.get(scored.group) == _own_tokens(scored)) for scored in trajectories]
+        answers[scored.group].append(scored.answer)
+    agreements = {group: agreement(of_group) for group, of_group in answers.items()}
+    accepted = {group: each.majority for group, each in agreements.items() if each.share >= AGREEING}
+    return [
+        replace(scored, success=scored.answer is not None and normal_form(scored.answer) == accepted.get(scored.group))
+        for scored in trajectories
+    ]
 
 
 @gate("answered")
@@ -90,8 +93,3 @@ def answered(trajectories: Sequence[ScoredTrajectory], seed: int) -> list[Scored
 def with_verdict(scored: ScoredTrajectory, success: bool) -> ScoredTrajectory:
     """``scored`` accepted or not, and rewarded with 1 or 0 where it had a reward."""
     return replace(scored, success=success, reward=None if scored.reward is None else float(success))
-
-
-def _own_tokens(scored: ScoredTrajectory) -> tuple[int, ...]:
-    path = scored.trajectory
-    return tuple(token for token, sampled in zip(path.token_ids, path.mask, strict=False) if sampled) if path else ()

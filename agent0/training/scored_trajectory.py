@@ -10,11 +10,11 @@ from agent0.events.values import Trajectory, Turn
 class ScoredTrajectory:
     """One trajectory with its reward: of a student's attempt (``group`` is its task) or a teacher's proposal.
 
-    ``success``: a verifier, or a reviewer after it, found it right; ``answered``: it gave an answer; ``cut_off``: it
-    met the limit of tokens before it did. ``tools`` are the names of the calls in order; ``signature`` says more
-    exactly how the task was solved, empty where unknown; ``problem`` why there is no trajectory; ``iteration`` is that
-    in which it was written; ``doubt`` why its task's own answer may be wrong. Of an attempt that other models wrote in
-    part or whole: how many turns, by model (``authors``), and all ``turns``.
+    ``success``: a verifier, or a reviewer after it, found it right; ``answered``: it gave an answer, of an attempt
+    ``answer``; ``cut_off``: it met the limit of tokens before it did. ``tools`` are the names of the calls in order;
+    ``signature`` says more exactly how the task was solved, empty where unknown; ``problem`` why there is no
+    trajectory; ``iteration`` is that in which it was written; ``doubt`` why its task's own answer may be wrong. Of an
+    attempt that other models wrote in part or whole: how many turns, by model (``authors``), and all ``turns``.
     """
 
     event_id: str
@@ -25,6 +25,7 @@ class ScoredTrajectory:
     solve_rate: float | None
     success: bool = False
     answered: bool = False
+    answer: str | None = None
     cut_off: bool = False
     family: str = ""
     level: int = 0

@@ -111,12 +111,13 @@ def _folder(actor: ActorConfig) -> Path:
 
 
 def _is_read(folder: Path, trajectory: Trajectory, texts: list[str]) -> bool:
-    """Whether each text of an assistant is in what was sampled, in order; one that begins with a call has none."""
+    """Whether each text of an assistant is in what was sampled, in order; one that begins with a call has none. Those
+    that come before are examples of the prompt, which nobody sampled."""
     spans, at = [span_text(folder, ids) for ids in _sampled(trajectory)], 0
-    if None in spans:
+    if not spans or None in spans:
         return False
     written, compared = "".join(span or "" for span in spans), 0
-    for text in texts:
+    for text in texts[-len(spans) :]:
         before = text.partition(CALLED)[0].strip()
         start = written.find(before, at)
         if start < 0:
