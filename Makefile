@@ -64,7 +64,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3
 TORCH_INDEX ?=
 EXTRAS ?=
-PYTEST_ARGS ?= -n 5
+PYTEST_ARGS ?= -n 7
 RUN_ARGS ?=
 INTEGRATIONS ?= $(notdir $(patsubst %/.,%,$(wildcard integrations/*/.)))
 
@@ -92,10 +92,8 @@ setup: linux bubblewrap .venv/.ready-train
 	$(if $(EXTRAS),$(INSTALL) -e '.[$(EXTRAS)]')
 
 # mypy and the tests run beside each other: a cold mypy takes over a minute of one processor. Its word comes last.
-# Where nothing is compiled yet one process collects the tests beside mypy first: else each worker compiles all of it.
 test: bubblewrap style
 	@types=$$(mktemp) code=0; trap 'rm -f $$types' EXIT; $(BIN)/mypy >$$types 2>&1 & checked=$$!; \
-	[ -d tests/__pycache__ ] || $(BIN)/python -m pytest $(PYTEST_ARGS) -n 0 --collect-only -qq >/dev/null 2>&1 || true; \
 	$(BIN)/python -m pytest $(PYTEST_ARGS) || code=$$?; \
 	wait $$checked || code=$$?; cat $$types; exit $$code
 
