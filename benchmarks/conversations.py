@@ -3,9 +3,9 @@
     python -m benchmarks.conversations FOLDER [--conversations 16] [--turns 6] [--format bf16]
 
 Each conversation begins with the same 400 tokens and 100 of its own, and reads 60 tokens between its turns, which have
-20 to 80 tokens, one in ten of them 400. In rounds the next turns begin when all have ended; joined, a turn begins when
-the last one of its conversation has ended. Same lengths, same engine, one after the other in this process. FOLDER has
-the model in safetensors.
+20 to 80 tokens, one in ten of them 400. In rounds all conversations finish turn n before any begins turn n + 1;
+joined, each goes on at once. Same lengths, same engine, one after the other in this process. FOLDER has the model in
+safetensors.
 """
 
 import argparse

@@ -32,23 +32,23 @@ def test_processes_say_what_they_do_and_what_nobody_does_is_named(tmp_path: Path
             crew.start(role, "handlers", "run", "--role", role, "--slots", "3")
         until = time.monotonic() + PATIENCE_S
         while True:  # until both have begun
-            told = call("cluster", "status", "--json", home=tmp_path).json  # a process for each would slow those asked
-            if len(told["processes"]) == 2 and any("_item" in process["longest"] for process in told["processes"]):
+            status = call("cluster", "status", "--json", home=tmp_path).json  # a process costs a second
+            if len(status["processes"]) == 2 and any("_item" in process["longest"] for process in status["processes"]):
                 break
-            assert time.monotonic() < until, told
+            assert time.monotonic() < until, status
         plain = crew.tell("cluster", "status")
         halt(crew.running["student"].pid)
         silent = crew.tell("cluster", "status", "--json")
         crew.kill("student")
-    does = {process["does"]: process["slots"] for process in told["processes"]}
+    does = {process["does"]: process["slots"] for process in status["processes"]}
     assert set(does) == {"conductor", "student"} and does["student"] == 3
-    assert told["faults"] == ["No process runs teacher, verifier, trainer: runs that need it wait."]
-    assert {row["processes"] for row in told["handlers"] if row["handler"] == "evaluate_item"} == {1}
+    assert status["faults"] == ["No process runs teacher, verifier, trainer: runs that need it wait."]
+    assert {row["processes"] for row in status["handlers"] if row["handler"] == "evaluate_item"} == {1}
     assert "conductor" in plain and run in plain
-    [row] = told["runs"]
+    [row] = status["runs"]
     assert (row["run"], row["priority"]) == (run, 40)
     assert row["share"] == (1.0 if row["wait"] or row["in_hand"] else None)
-    [student] = [process for process in told["processes"] if process["does"] == "student"]
+    [student] = [process for process in status["processes"] if process["does"] == "student"]
     assert student["in_hand"] >= 1 and "evaluate_" in student["longest"]
     assert [process["does"] for process in silent["processes"]] == ["conductor"]
     left = "evaluate_item with a process that does not answer: delivered again 30 s after its last sign."

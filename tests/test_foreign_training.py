@@ -86,7 +86,7 @@ def without_text(row: dict[str, Any]) -> None:
 
 
 def with_an_example(row: dict[str, Any]) -> None:
-    """Before the question stands another one, answered by nobody who is trained."""
+    """Put a worked example, which was not sampled, before the question."""
     shown = [("user", "What is 1+1?"), ("assistant", "It is \\boxed{2}.")]
     first = [
         {"parent": n - 1 if n else None, "message": {"role": role, "content": text}, "token_ids": ids(text),

@@ -1,4 +1,4 @@
-"""Requests become batches: who waits for whom, who joins whom, and who is told of a failure."""
+"""Requests become batches: their order, which join a batch that runs, and what a failure ends."""
 
 import asyncio
 from typing import Any

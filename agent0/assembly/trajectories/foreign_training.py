@@ -111,8 +111,8 @@ def _folder(actor: ActorConfig) -> Path:
 
 
 def _is_read(folder: Path, trajectory: Trajectory, texts: list[str]) -> bool:
-    """Whether each text of an assistant is in what was sampled, in order; one that begins with a call has none. Those
-    that come before are examples of the prompt, which nobody sampled."""
+    """Whether each text of an assistant is in what was sampled, in order; one that begins with a call has none.
+    Earlier ones are worked examples of the prompt."""
     spans, at = [span_text(folder, ids) for ids in _sampled(trajectory)], 0
     if not spans or None in spans:
         return False

@@ -21,8 +21,7 @@ def drawn_calls(module: str, function: str, count: int, rng: random.Random) -> l
 
 
 def _lists(rng: random.Random, count: int) -> list[list[int]]:
-    """Different lists of whole numbers: the empty one, a short one, sizes in turns, some with repeats, some that
-    rise."""
+    """Different lists of whole numbers: an empty list, a short list, then sizes in turns, a fifth of them sorted."""
     lists: list[list[int]] = [[]]
     while len(lists) < count:
         size, top = (rng.randint(1, 2), 9) if len(lists) == 1 else (3 + len(lists) % 7, rng.choice((3, 6, 15)))
